@@ -1,0 +1,104 @@
+// Package call carries the facts of one request from the transport that
+// received it to the handler that serves it.
+//
+// On a legacy session the SDK's handler context is that of the initialize
+// request, so facts cannot travel in the HTTP request's context. The
+// transport puts them in a [Table] and sends the key in [Header], an internal
+// header that is stripped from everything a client sends; a middleware takes
+// them out again.
+package call
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"sync"
+
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// Header is the internal header that names an entry of a [Table].
+const Header = "Famcp-Internal-Call"
+
+// Transport names how a request arrived.
+type Transport string
+
+const (
+	HTTP  Transport = "http"
+	Stdio Transport = "stdio"
+)
+
+// Facts are what is known of one request apart from its parameters. They are
+// not changed once the request is delivered.
+type Facts struct {
+	RequestID string          // X-Request-Id, accepted or made; never empty
+	ID        json.RawMessage // the JSON-RPC id as sent; nil for a notification
+	Method    string
+	Era       protocol.Era
+	Transport Transport
+	Subject   string         // who asks; "stdio", an address, or the token's subject
+	Scopes    []string       // granted scopes; nil means none
+	AllScopes bool           // every scope is granted (auth off, stdio)
+	Claims    map[string]any // the token's claims; nil without one
+	Header    http.Header    // request headers without credentials; nil on stdio
+
+	// CanAsk reports whether the server's own requests (elicitation, sampling,
+	// roots) can reach the client while this request runs. It is false for a
+	// legacy answer that must be plain JSON.
+	CanAsk bool
+}
+
+type contextKey struct{}
+
+// NewContext returns a context that carries f.
+func NewContext(ctx context.Context, f *Facts) context.Context {
+	return context.WithValue(ctx, contextKey{}, f)
+}
+
+// FromContext returns the facts that ctx carries, or nil.
+func FromContext(ctx context.Context) *Facts {
+	f, _ := ctx.Value(contextKey{}).(*Facts)
+	return f
+}
+
+// Table holds the facts of requests in delivery. The zero value is ready to
+// use. It is safe for concurrent use.
+type Table struct{ entries sync.Map }
+
+// Put stores f and returns the key to send in [Header] and a function that
+// removes the entry if nobody has taken it.
+func (t *Table) Put(f *Facts) (key string, release func()) {
+	key = rand.Text()
+	t.entries.Store(key, f)
+	return key, func() { t.entries.Delete(key) }
+}
+
+// Take removes and returns the facts stored under key, or nil.
+func (t *Table) Take(key string) *Facts {
+	v, ok := t.entries.LoadAndDelete(key)
+	if !ok {
+		return nil
+	}
+	return v.(*Facts)
+}
+
+// NewRequestID returns a fresh request id.
+func NewRequestID() string { return rand.Text() }
+
+// MaxRequestID is the longest X-Request-Id that is accepted from a client.
+const MaxRequestID = 128
+
+// RequestID returns id when it is 1 to [MaxRequestID] visible ASCII
+// characters (contract §8), else a fresh one.
+func RequestID(id string) string {
+	if id == "" || len(id) > MaxRequestID {
+		return NewRequestID()
+	}
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] > '~' {
+			return NewRequestID()
+		}
+	}
+	return id
+}

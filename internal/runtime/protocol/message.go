@@ -1,0 +1,158 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+)
+
+// Kind is what a JSON-RPC message is.
+type Kind int
+
+const (
+	Request      Kind = iota // has a method and an id
+	Notification             // has a method and no id
+	Response                 // has a result or an error
+)
+
+// Message is one JSON-RPC message as far as routing needs it. Member names
+// are matched exactly, as the protocol and go-sdk do; encoding/json alone
+// would accept "METHOD".
+type Message struct {
+	Kind   Kind
+	ID     json.RawMessage // as sent, byte for byte; nil when absent
+	Method string
+	Params map[string]json.RawMessage // nil when absent
+	Meta   map[string]json.RawMessage // params._meta; nil when absent or not an object
+}
+
+// Faults of [Parse]. Each carries its JSON-RPC code in [Code].
+var (
+	ErrSyntax  = errors.New("the message is not valid JSON")
+	ErrBatch   = errors.New("JSON-RPC batches are not accepted here; send one message")
+	ErrInvalid = errors.New("the message is not a JSON-RPC 2.0 request, notification or response")
+	ErrID      = errors.New("the id must be a string or an integer")
+)
+
+// Code returns the JSON-RPC error code of a fault returned by [Parse].
+func Code(err error) int64 {
+	if errors.Is(err, ErrSyntax) {
+		return CodeParse
+	}
+	return CodeInvalidRequest
+}
+
+// Parse reads exactly one message; bytes after it other than white space are
+// [ErrSyntax]. On a fault the message holds what could still be read, above
+// all a usable ID, and is never nil.
+func Parse(data []byte) (*Message, error) {
+	m := &Message{}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	var whole json.RawMessage
+	if err := dec.Decode(&whole); err != nil {
+		return m, ErrSyntax
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return m, ErrSyntax
+	}
+	if whole[0] == '[' {
+		return m, ErrBatch
+	}
+	var members map[string]json.RawMessage
+	if whole[0] != '{' || json.Unmarshal(whole, &members) != nil {
+		return m, ErrInvalid
+	}
+	return parseMembers(m, members)
+}
+
+func parseMembers(m *Message, members map[string]json.RawMessage) (*Message, error) {
+	id, hasID := members["id"]
+	if hasID {
+		if !validID(id) {
+			return m, ErrID
+		}
+		m.ID = id
+	}
+	if !isString(members["jsonrpc"], "2.0") {
+		return m, ErrInvalid
+	}
+	method, hasMethod := members["method"]
+	_, hasResult := members["result"]
+	_, hasError := members["error"]
+	if !hasMethod {
+		if !hasResult && !hasError {
+			return m, ErrInvalid
+		}
+		m.Kind = Response
+		return m, nil
+	}
+	if json.Unmarshal(method, &m.Method) != nil || m.Method == "" || hasResult || hasError {
+		return m, ErrInvalid
+	}
+	if !hasID {
+		m.Kind = Notification
+	}
+	params, ok := members["params"]
+	if !ok || string(params) == "null" {
+		return m, nil
+	}
+	if params[0] != '{' || json.Unmarshal(params, &m.Params) != nil {
+		return m, ErrInvalid
+	}
+	if meta := m.Params["_meta"]; len(meta) > 0 && meta[0] == '{' {
+		// A damaged _meta stays nil: whether that matters is the era's business.
+		_ = json.Unmarshal(meta, &m.Meta)
+	}
+	return m, nil
+}
+
+// MetaString returns a string member of params._meta, or "" when it is absent
+// or of another type.
+func (m *Message) MetaString(key string) string { return rawString(m.Meta[key]) }
+
+// ParamString returns a string member of params, or "" when it is absent or
+// of another type.
+func (m *Message) ParamString(key string) string { return rawString(m.Params[key]) }
+
+// NameParam returns the parameter that the Mcp-Name header repeats for a
+// method, and whether the method has one (2026-07-28, transports).
+func NameParam(method string) (param string, ok bool) {
+	switch method {
+	case "tools/call", "prompts/get":
+		return "name", true
+	case "resources/read":
+		return "uri", true
+	case "tasks/get", "tasks/update", "tasks/cancel":
+		return "taskId", true
+	}
+	return "", false
+}
+
+// validID accepts strings and integers of any size; null, fractions and
+// exponents are not ids (JSON-RPC 2.0 §4, MCP base protocol).
+func validID(raw json.RawMessage) bool {
+	if len(raw) == 0 {
+		return false
+	}
+	if raw[0] == '"' {
+		return true
+	}
+	if raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+		return false
+	}
+	return !strings.ContainsAny(string(raw), ".eE")
+}
+
+func isString(raw json.RawMessage, want string) bool {
+	return raw != nil && rawString(raw) == want
+}
+
+func rawString(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
