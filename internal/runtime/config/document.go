@@ -1,0 +1,165 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// WriteMarkdown writes a table of the keys for each top section.
+func WriteMarkdown(w io.Writer, keys []Key) error {
+	var b strings.Builder
+	top := ""
+	for _, k := range keys {
+		if section, _, nested := strings.Cut(k.Path, "."); nested && section != top || top == "" {
+			if top != "" {
+				b.WriteString("\n")
+			}
+			top = section
+			fmt.Fprintf(&b, "### `%s`\n\n| key | variable | type | default | meaning |\n|---|---|---|---|---|\n", top)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n",
+			k.Path, code(k.Env), k.Type, code(text(k.Default)), cell(k.meaning()))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteEnvExample writes every variable, commented out, with its default.
+func WriteEnvExample(w io.Writer, keys []Key) error {
+	var b strings.Builder
+	for _, k := range keys {
+		if k.Env == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "# %s: %s\n# %s=%s\n", k.Path, oneLine(k.meaning()), k.Env, oneLine(text(k.Default)))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// meaning is the documentation with what the tags say.
+func (k Key) meaning() string {
+	parts := []string{}
+	if k.Doc != "" {
+		parts = append(parts, strings.TrimSuffix(k.Doc, ".")+".")
+	}
+	if k.Enum != nil {
+		parts = append(parts, "One of "+strings.Join(k.Enum, ", ")+".")
+	}
+	if limits := k.limits(); limits != "" {
+		parts = append(parts, limits)
+	}
+	if k.Secret {
+		parts = append(parts, "Secret.")
+	}
+	return strings.Join(parts, " ")
+}
+
+func (k Key) limits() string {
+	unit := ""
+	switch {
+	case k.Type == "string":
+		unit = " characters"
+	case strings.HasPrefix(k.Type, "list"):
+		unit = " items"
+	}
+	switch {
+	case k.Min != "" && k.Max != "":
+		return k.Min + " to " + k.Max + unit + "."
+	case k.Min != "":
+		return "At least " + k.Min + unit + "."
+	case k.Max != "":
+		return "At most " + k.Max + unit + "."
+	}
+	return ""
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+func cell(text string) string { return strings.ReplaceAll(oneLine(text), "|", `\|`) }
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + cell(text) + "`"
+}
+
+// JSONSchema is the schema (draft 2020-12) of a configuration file, for editors.
+// Everything may be null, which keeps the layer below.
+func JSONSchema(keys []Key) ([]byte, error) {
+	root := object()
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	for _, k := range keys {
+		at := root
+		parts := strings.Split(k.Path, ".")
+		for _, part := range parts[:len(parts)-1] {
+			properties := at["properties"].(map[string]any)
+			if properties[part] == nil {
+				properties[part] = object()
+			}
+			at = properties[part].(map[string]any)
+		}
+		at["properties"].(map[string]any)[parts[len(parts)-1]] = k.schema()
+	}
+	out, err := json.MarshalIndent(root, "", "  ")
+	return append(out, '\n'), err
+}
+
+func object() map[string]any {
+	return map[string]any{
+		"type": []string{"object", "null"}, "properties": map[string]any{}, "additionalProperties": false,
+	}
+}
+
+func (k Key) schema() map[string]any {
+	s := map[string]any{}
+	if k.Doc != "" {
+		s["description"] = k.Doc
+	}
+	if !k.Secret {
+		s["default"] = k.Default
+	}
+	item, list := strings.CutPrefix(k.Type, "list of ")
+	if list {
+		s["type"] = []string{"array", "null"}
+		items := map[string]any{"type": strings.TrimSuffix(item, "s")}
+		if k.Enum != nil {
+			items["enum"] = k.Enum
+		}
+		s["items"] = items
+		k.bound(s, "minItems", "maxItems")
+		return s
+	}
+	s["type"] = []string{k.Type, "null"}
+	switch {
+	case k.Enum != nil:
+		values := []any{}
+		for _, v := range k.Enum {
+			values = append(values, v)
+		}
+		s["enum"] = append(values, nil)
+	case k.Type == "string" && (k.Min != "" || k.Max != ""):
+		limits := map[string]any{}
+		k.bound(limits, "minLength", "maxLength")
+		s["anyOf"] = []any{map[string]any{"maxLength": 0}, limits} // an empty text is no text
+	default:
+		k.bound(s, "minimum", "maximum")
+	}
+	return s
+}
+
+func (k Key) bound(s map[string]any, low, high string) {
+	if n, err := strconv.ParseFloat(k.Min, 64); err == nil {
+		s[low] = n
+	}
+	if n, err := strconv.ParseFloat(k.Max, 64); err == nil {
+		s[high] = n
+	}
+}
