@@ -1,0 +1,366 @@
+package famcp
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/famcp/famcp/internal/runtime/config"
+)
+
+// Config is the configuration of a server. A project embeds it and adds its own
+// section:
+//
+//	type Config struct {
+//		famcp.Config `yaml:",inline"`
+//		App          App `yaml:"app"`
+//	}
+//
+// Get one from [Load], or from [DefaultConfig] and set fields in Go. A literal
+// works too: [New] gives each field that holds its zero value the default, so
+// that a forgotten limit is never an absent one; to turn something off, start
+// from DefaultConfig. A Config is not changed once a server was made of it.
+//
+// The tags of the fields are documented at docs/configuration.md of a project;
+// files, variables and bounds follow from them.
+type Config struct {
+	// Env is the environment the program runs in, from the variable FAMCP_ENV;
+	// it is no key of a file. Empty means development.
+	Env string `yaml:"-"`
+
+	MCP       MCPConfig       `yaml:"mcp"`
+	WebServer WebServerConfig `yaml:"webServer"`
+	Logger    LoggerConfig    `yaml:"logger"`
+
+	complete bool // made by Load or DefaultConfig: zero values are meant
+}
+
+// MCPConfig is the section mcp: the protocol.
+type MCPConfig struct {
+	Eras       string           `yaml:"eras" default:"both" enum:"both,modern,legacy" doc:"Protocol eras that are served: modern is revision 2026-07-28, legacy the four before it."`
+	Limits     LimitsConfig     `yaml:"limits"`
+	Sessions   SessionsConfig   `yaml:"sessions"`
+	Pagination PaginationConfig `yaml:"pagination"`
+	Progress   ProgressConfig   `yaml:"progress"`
+	CacheHints CacheHintsConfig `yaml:"cacheHints" env:"MCP_CACHE"`
+	MRTR       MRTRConfig       `yaml:"mrtr"`
+	Ask        AskConfig        `yaml:"ask"`
+	Resources  ResourcesConfig  `yaml:"resources"`
+	Tools      ToolsConfig      `yaml:"tools"`
+	Logging    LoggingConfig    `yaml:"logging"`
+}
+
+// LimitsConfig is the section mcp.limits.
+type LimitsConfig struct {
+	MaxPayloadBytes    int64         `yaml:"maxPayloadBytes" default:"1048576" min:"1" max:"1073741824" doc:"Largest request body in bytes; a larger one is refused with -32005."`
+	ToolTimeout        time.Duration `yaml:"toolTimeoutMs" unit:"ms" default:"30000" min:"0" doc:"Time a tool may take, in milliseconds, unless the tool sets its own; 0 is no limit."`
+	MaxToolResultBytes int64         `yaml:"maxToolResultBytes" default:"10485760" min:"0" max:"1073741824" doc:"Largest tool result in bytes; a larger one is cut with a visible marker. 0 is no limit."`
+}
+
+// SessionsConfig is the section mcp.sessions.
+type SessionsConfig struct {
+	Max  int           `yaml:"max" default:"10000" min:"1" max:"1000000" doc:"Legacy sessions that may be open at once."`
+	Idle time.Duration `yaml:"idleMs" unit:"ms" default:"1800000" min:"1" doc:"Time without a request after which a legacy session ends, in milliseconds."`
+}
+
+// PaginationConfig is the section mcp.pagination.
+type PaginationConfig struct {
+	PageSize int `yaml:"pageSize" default:"100" min:"1" max:"10000" doc:"Entries in one page of a list."`
+}
+
+// ProgressConfig is the section mcp.progress.
+type ProgressConfig struct {
+	Throttle time.Duration `yaml:"throttleMs" unit:"ms" default:"100" min:"0" doc:"Least time between two progress notifications of a call, in milliseconds; 0 sends them all."`
+}
+
+// CacheHintsConfig is the section mcp.cacheHints: what modern results tell
+// clients about caching.
+type CacheHintsConfig struct {
+	ListTTL time.Duration `yaml:"listTtlMs" unit:"ms" default:"60000" min:"0" doc:"Time clients may keep a list, in milliseconds; 0 is not at all."`
+	ReadTTL time.Duration `yaml:"readTtlMs" unit:"ms" default:"0" min:"0" doc:"Time clients may keep the contents of a resource, in milliseconds; 0 is not at all."`
+	Scope   string        `yaml:"cacheScope" env:"MCP_CACHE_SCOPE" default:"private" enum:"private,public" doc:"Who may share what is cached; private always when entries are filtered by caller."`
+}
+
+// MRTRConfig is the section mcp.mrtr: the state of a modern call that asks the
+// client for input.
+type MRTRConfig struct {
+	StateSecret   Secret        `yaml:"stateSecret" min:"32" doc:"Secret that seals the state; the same on every replica. Empty makes a random one for each process."`
+	StateTTL      time.Duration `yaml:"stateTtlSeconds" unit:"s" default:"600" min:"1" max:"86400" doc:"Time a state is accepted, in seconds."`
+	MaxStateBytes int           `yaml:"maxStateBytes" default:"65536" min:"1024" max:"1048576" doc:"Largest state in bytes, with the answers given so far."`
+}
+
+// AskConfig is the section mcp.ask: waiting for a client's answer.
+type AskConfig struct {
+	Timeout              time.Duration `yaml:"timeoutMs" unit:"ms" default:"600000" min:"1" doc:"Time a person may take to answer, in milliseconds."`
+	RequestTimeout       time.Duration `yaml:"requestTimeoutMs" unit:"ms" default:"60000" min:"1" doc:"Time a client may take for sampling or roots, in milliseconds."`
+	MaxPendingPerSubject int           `yaml:"maxPendingPerSubject" default:"8" min:"1" max:"10000" doc:"Questions of one subject that may wait at once."`
+}
+
+// ResourcesConfig is the section mcp.resources.
+type ResourcesConfig struct {
+	SubscribeEnabled bool `yaml:"subscribeEnabled" default:"false" doc:"Lets legacy clients subscribe to resources."`
+}
+
+// ToolsConfig is the section mcp.tools.
+type ToolsConfig struct {
+	InputErrors string `yaml:"inputErrors" default:"era" enum:"era,protocol,result" doc:"How arguments that break a tool's schema are answered: a protocol error, a result the model sees, or as the client's revision wants it."`
+}
+
+// LoggingConfig is the section mcp.logging: log messages sent to clients.
+type LoggingConfig struct {
+	Enabled      bool   `yaml:"enabled" default:"true" doc:"Sends log messages to clients that ask for them."`
+	DefaultLevel string `yaml:"defaultLevel" default:"info" enum:"debug,info,notice,warning,error,critical,alert,emergency" doc:"Least level sent on a legacy session that has not set one."`
+}
+
+// WebServerConfig is the section webServer: the HTTP transport.
+type WebServerConfig struct {
+	Host              string     `yaml:"host" default:"127.0.0.1" doc:"Address or name to listen on; 0.0.0.0 is every address."`
+	Port              int        `yaml:"port" default:"3000" min:"0" max:"65535" doc:"Port to listen on; 0 takes a free one."`
+	PublicURL         string     `yaml:"publicUrl" doc:"URL clients reach the server at, without /mcp. Empty means http://localhost with the port."`
+	AllowedHosts      []string   `yaml:"allowedHosts" max:"1000" doc:"Host names accepted in the Host header beside localhost, such as a proxy's public name."`
+	OriginHosts       []string   `yaml:"originHosts" max:"1000" doc:"Hosts accepted in the Origin header beside loopback ones; * is any and refused in production."`
+	AllowInsecureBind bool       `yaml:"allowInsecureBind" default:"false" doc:"Allows listening beyond loopback without authentication."`
+	Auth              AuthConfig `yaml:"auth"`
+}
+
+// AuthConfig is the section webServer.auth. This version serves no
+// authentication: its keys are known so that a configuration that sets one is
+// refused at start instead of running open.
+type AuthConfig struct {
+	Enabled               bool           `yaml:"enabled" default:"false" doc:"Requires credentials on /mcp. Not served by this version; setting it stops start-up."`
+	AnonymousDiscovery    bool           `yaml:"anonymousDiscovery" default:"false" doc:"Lets callers without credentials discover the server. Not served by this version; setting it stops start-up."`
+	PermanentServerTokens []Secret       `yaml:"permanentServerTokens" env:"WS_SERVER_TOKENS" max:"1000" doc:"Tokens that do not expire. Not served by this version; setting it stops start-up."`
+	Basic                 BasicConfig    `yaml:"basic"`
+	Failures              FailuresConfig `yaml:"failures"`
+	Revoked               RevokedConfig  `yaml:"revoked"`
+	JWT                   JWTConfig      `yaml:"jwtToken" env:"WS_JWT"`
+}
+
+// BasicConfig is the section webServer.auth.basic.
+type BasicConfig struct {
+	Username string `yaml:"username" doc:"User of the Basic scheme. Not served by this version; setting it stops start-up."`
+	Password Secret `yaml:"password" doc:"Password of the Basic scheme. Not served by this version; setting it stops start-up."`
+}
+
+// FailuresConfig is the section webServer.auth.failures.
+type FailuresConfig struct {
+	MaxPerAddress int `yaml:"maxPerAddress" default:"30" min:"0" doc:"Failed authentications an address may make in a minute. Not served by this version; setting it stops start-up."`
+}
+
+// RevokedConfig is the section webServer.auth.revoked.
+type RevokedConfig struct {
+	JTI       []string `yaml:"jti" max:"1000" doc:"Token identifiers that are refused. Not served by this version; setting it stops start-up."`
+	JWTTokens []Secret `yaml:"jwtTokens" max:"1000" doc:"Tokens that are refused. Not served by this version; setting it stops start-up."`
+	Users     []string `yaml:"users" max:"1000" doc:"Users whose tokens are refused. Not served by this version; setting it stops start-up."`
+}
+
+// JWTConfig is the section webServer.auth.jwtToken.
+type JWTConfig struct {
+	Mode             string        `yaml:"mode" default:"hs256" enum:"hs256,legacyAesCtr,embedded,localKey,remoteJwks" doc:"How tokens are signed and checked. Not served by this version; setting it stops start-up."`
+	EncryptKey       Secret        `yaml:"encryptKey" env:"WS_TOKEN_ENCRYPT_KEY" doc:"Shared secret of the mode hs256. Not served by this version; setting it stops start-up."`
+	Algorithm        string        `yaml:"algorithm" default:"ES256" enum:"ES256,RS256" doc:"Signature of the asymmetric modes. Not served by this version; setting it stops start-up."`
+	KeyStoragePath   string        `yaml:"keyStoragePath" doc:"Directory of the keys of the mode embedded. Not served by this version; setting it stops start-up."`
+	PublicKeyPath    string        `yaml:"publicKeyPath" doc:"PEM file of the mode localKey. Not served by this version; setting it stops start-up."`
+	PrivateKeyPath   string        `yaml:"privateKeyPath" doc:"PEM file that lets the mode localKey issue tokens. Not served by this version; setting it stops start-up."`
+	JWKSURI          string        `yaml:"jwksUri" doc:"Key set of the mode remoteJwks. Not served by this version; setting it stops start-up."`
+	Issuer           string        `yaml:"issuer" doc:"Issuer of the tokens made here. Not served by this version; setting it stops start-up."`
+	ExpectedIssuer   string        `yaml:"expectedIssuer" doc:"Issuer a token must name. Not served by this version; setting it stops start-up."`
+	ExpectedAudience []string      `yaml:"expectedAudience" max:"1000" doc:"Audiences accepted instead of the server's own. Not served by this version; setting it stops start-up."`
+	CheckMCPName     bool          `yaml:"checkMCPName" env:"WS_CHECK_MC_NAME" default:"false" doc:"Requires the server's name in the claim service. Not served by this version; setting it stops start-up."`
+	IsCheckIP        bool          `yaml:"isCheckIP" env:"WS_JWT_CHECK_IP" default:"false" doc:"Enforces the claim ip. Not served by this version; setting it stops start-up."`
+	JWKSCacheTTL     time.Duration `yaml:"jwksCacheTtl" unit:"s" default:"600" min:"0" max:"600" doc:"Time a key set is kept, in seconds. Not served by this version; setting it stops start-up."`
+	JWKSCooldown     time.Duration `yaml:"jwksCooldown" unit:"s" default:"30" min:"0" doc:"Least time between two fetches for an unknown key, in seconds. Not served by this version; setting it stops start-up."`
+	ClockSkew        time.Duration `yaml:"clockSkew" unit:"s" default:"30" min:"0" max:"60" doc:"Clock difference that is forgiven, in seconds. Not served by this version; setting it stops start-up."`
+	DefaultTTL       time.Duration `yaml:"defaultTtl" unit:"s" default:"1800" min:"1" doc:"Life of a token made here, in seconds. Not served by this version; setting it stops start-up."`
+}
+
+// LoggerConfig is the section logger: the program's own log on standard error.
+type LoggerConfig struct {
+	Level  string `yaml:"level" default:"info" enum:"debug,info,warn,error" doc:"Least level that is logged."`
+	Format string `yaml:"format" default:"text" enum:"text,json" doc:"Form of a log line."`
+}
+
+// Configured is satisfied by a pointer to a struct that embeds [Config], and by
+// *Config itself.
+type Configured interface {
+	config() *Config
+}
+
+func (c *Config) config() *Config { return c }
+
+// DefaultConfig returns the defaults, read from no file and no variable.
+func DefaultConfig() *Config {
+	c := &Config{Env: config.DefaultEnv, complete: true}
+	if err := config.ApplyDefaults(c); err != nil {
+		panic(err) // the tags above are wrong
+	}
+	return c
+}
+
+// Load reads the configuration of the project in the directory dir as [Main]
+// does: default tags, dir/config/default.yaml, dir/config/<FAMCP_ENV>.yaml,
+// dir/config/local.yaml, then the environment. An empty dir reads no files. The
+// error joins everything that is wrong, each with its file and line or variable.
+func Load[C any, P interface {
+	*C
+	Configured
+}](dir string) (P, error) {
+	p, _, err := load[C, P](config.Source{Dir: dir, Environ: os.Environ()})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// load is Load from any source. The report is there even when the configuration
+// is at fault, unless its struct is.
+func load[C any, P interface {
+	*C
+	Configured
+}](src config.Source) (P, *config.Report, error) {
+	p := P(new(C))
+	report, err := config.Load(p, src)
+	if report == nil {
+		return p, nil, err
+	}
+	c := p.config()
+	c.Env, c.complete = report.Env, true
+	return p, report, errors.Join(err, c.rules(report.Source), placeholders(p, c, report.Source))
+}
+
+// Production reports whether the environment is production.
+func (c *Config) Production() bool { return c.Env == "production" }
+
+// completed returns a copy of c in which the zero fields of a literal have their
+// defaults. The zero fields of a loaded configuration are meant.
+func (c *Config) completed() (*Config, error) {
+	full := *c
+	if full.complete {
+		return &full, nil
+	}
+	if full.Env == "" {
+		full.Env = config.DefaultEnv
+	}
+	full.complete = true
+	return &full, config.ApplyDefaults(&full)
+}
+
+// validate checks the values and the rules between them, for a configuration
+// that may have been changed in Go.
+func (c *Config) validate() error {
+	inGo := func(string) string { return "" }
+	return errors.Join(config.Check(c), c.rules(inGo), placeholders(c, c, inGo))
+}
+
+// rules are those that no tag can say. source tells where a key was set.
+func (c *Config) rules(source func(path string) string) error {
+	var errs []error
+	fail := func(path, format string, args ...any) {
+		errs = append(errs, &config.Error{Where: source(path), Key: path, Problem: fmt.Sprintf(format, args...)})
+	}
+	web := &c.WebServer
+	if problem := checkHost(web.Host); problem != "" {
+		fail("webServer.host", "%q %s", web.Host, problem)
+	}
+	if problem := checkPublicURL(web.PublicURL); problem != "" {
+		fail("webServer.publicUrl", "%s", problem)
+	}
+	for _, origin := range web.OriginHosts {
+		if origin == "*" && c.Production() {
+			fail("webServer.originHosts", "* is not allowed in production; list the hosts")
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkListen is the rule for serving HTTP only: a stdio process in the same
+// image listens nowhere. source is nil for values set in Go.
+func (c *Config) checkListen(source func(path string) string) error {
+	web := &c.WebServer
+	if web.Auth.Enabled || web.AllowInsecureBind || isLoopback(web.Host) {
+		return nil
+	}
+	where := ""
+	if source != nil {
+		where = source("webServer.host")
+	}
+	return &config.Error{
+		Where: where, Key: "webServer.host",
+		Problem: fmt.Sprintf("%s is reachable from other machines and authentication is off; listen on 127.0.0.1, "+
+			"or set webServer.allowInsecureBind (WS_ALLOW_INSECURE_BIND=true) when something else protects it", web.Host),
+	}
+}
+
+// authKeys lists the keys of webServer.auth that are set to anything but their
+// defaults, in the order of the documentation.
+func (c *Config) authKeys() []string {
+	changed, err := config.Changed(&struct {
+		Auth AuthConfig `yaml:"auth"`
+	}{c.WebServer.Auth})
+	if err != nil {
+		panic(err) // the tags above are wrong
+	}
+	for i := range changed {
+		changed[i] = "webServer." + changed[i]
+	}
+	return changed
+}
+
+// placeholders refuses example secrets in production, a project's own included:
+// v is the whole configuration.
+func placeholders(v any, c *Config, source func(path string) string) error {
+	if !c.Production() {
+		return nil
+	}
+	paths, err := config.Placeholders(v)
+	errs := []error{err}
+	for _, path := range paths {
+		errs = append(errs, &config.Error{
+			Where: source(path), Key: path,
+			Problem: "a placeholder is not a secret; set a random value in production",
+		})
+	}
+	return errors.Join(errs...)
+}
+
+// checkHost says what is wrong with an address to listen on, or nothing.
+func checkHost(host string) string {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return ""
+	}
+	switch {
+	case host == "":
+		return "is empty; write 0.0.0.0 to listen on every address"
+	case len(host) > 253 || strings.ContainsAny(host, ":/@[] \t\r\n"):
+		return "is not an address or a name; leave out scheme, port and brackets"
+	}
+	return ""
+}
+
+// checkPublicURL says what is wrong with webServer.publicUrl, or nothing. It does
+// not echo the URL, which may hold a password.
+func checkPublicURL(text string) string {
+	if text == "" {
+		return ""
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return "want a URL such as https://mcp.example.com"
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "want a URL without user, query and fragment"
+	}
+	return ""
+}
+
+// isLoopback reports whether only this machine reaches the host.
+func isLoopback(host string) bool {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().IsLoopback()
+	}
+	return strings.EqualFold(host, "localhost")
+}
