@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,23 +9,31 @@ import (
 	"strings"
 )
 
-// WriteMarkdown writes a table of the keys for each top section.
+// WriteMarkdown writes a heading and a table of keys for each top section.
 func WriteMarkdown(w io.Writer, keys []Key) error {
 	var b strings.Builder
-	top := ""
-	for _, k := range keys {
-		if section, _, nested := strings.Cut(k.Path, "."); nested && section != top || top == "" {
-			if top != "" {
-				b.WriteString("\n")
-			}
-			top = section
-			fmt.Fprintf(&b, "### `%s`\n\n| key | variable | type | default | meaning |\n|---|---|---|---|---|\n", top)
+	for i, k := range keys {
+		if i == 0 || k.section() != keys[i-1].section() {
+			fmt.Fprintf(&b, "### %s\n\n", cmp.Or(code(k.section()), "Top level"))
+			b.WriteString("| key | variable | type | default | meaning |\n|---|---|---|---|---|\n")
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n",
 			k.Path, code(k.Env), k.Type, code(text(k.Default)), cell(k.meaning()))
+		if i+1 < len(keys) && k.section() != keys[i+1].section() {
+			b.WriteString("\n")
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// section is the first part of a nested path.
+func (k Key) section() string {
+	section, _, nested := strings.Cut(k.Path, ".")
+	if !nested {
+		return ""
+	}
+	return section
 }
 
 // WriteEnvExample writes every variable, commented out, with its default.
@@ -37,7 +46,7 @@ func WriteEnvExample(w io.Writer, keys []Key) error {
 		if b.Len() > 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "# %s: %s\n# %s=%s\n", k.Path, oneLine(k.meaning()), k.Env, oneLine(text(k.Default)))
+		fmt.Fprintf(&b, "# %s\n# %s=%s\n", oneLine(k.Path+": "+k.meaning()), k.Env, oneLine(text(k.Default)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

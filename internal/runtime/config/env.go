@@ -32,12 +32,13 @@ func (l *loader) environment(vars map[string]string) {
 			name += "_FILE"
 			data, err := readBounded(path, maxValueBytes)
 			if err != nil {
-				l.fail(name, f.Path, "reading %q: %v", path, err)
+				// The path stays out: it may be the secret itself, set by mistake.
+				l.fail(name, f.Path, "reading the file it names: %v", err)
 				continue
 			}
 			text = strings.TrimRight(string(data), "\r\n")
 			if text == "" || !utf8.ValidString(text) {
-				l.fail(name, f.Path, "%q is empty or not a text", path)
+				l.fail(name, f.Path, "the file it names is empty or not a text")
 				continue
 			}
 		}

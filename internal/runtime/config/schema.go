@@ -126,7 +126,10 @@ func isPlaceholder(v reflect.Value) bool {
 	if v.Kind() != reflect.String || v.Len() == 0 {
 		return false
 	}
-	text := strings.TrimSpace(v.String())
+	text := strings.ToLower(strings.TrimSpace(v.String()))
+	if text == "" {
+		return true
+	}
 	if strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">") || strings.HasPrefix(text, "${") {
 		return true
 	}
@@ -140,7 +143,7 @@ func isPlaceholder(v reflect.Value) bool {
 			return true
 		}
 	}
-	return strings.Trim(strings.ToLower(text), text[:1]) == "" // xxxxxxxx, 00000000
+	return strings.Trim(text, text[:1]) == "" // xxxxxxxx, 00000000
 }
 
 // field is one key and its place in the struct.
