@@ -1,0 +1,94 @@
+// Package scaffold makes projects: it plans what to write, checks that it can be written, and applies the plan as a
+// whole or not at all.
+package scaffold
+
+import (
+	"context"
+	"io/fs"
+	"time"
+
+	"github.com/famcp/famcp/internal/scaffold/gomod"
+	"github.com/famcp/famcp/internal/scaffold/render"
+)
+
+// Release says which famcp is running.
+type Release struct {
+	Version string   // semantic version with its v; empty for a development build
+	GoSum   []string // the go.sum lines of this version of the famcp module; empty when it is not published
+}
+
+// Published reports whether projects can refer to this release as a Go module.
+func (r Release) Published() bool { return len(r.GoSum) > 0 }
+
+// NewOptions are the input of [PlanNew].
+type NewOptions struct {
+	Dir       string // target directory; relative to the working directory
+	Answers   Answers
+	Templates fs.FS // holds the trees project and bare
+	Runtime   fs.FS // source of the runtime, for the vendored one
+	Release   Release
+	Git       bool                // make a repository and the first commit
+	Env       func(string) string // environment for git's identity and configuration; nil is an empty one
+	Now       func() time.Time    // time of the first commit; nil is [time.Now]
+}
+
+// Plan is a checked project, ready to be written once.
+type Plan struct {
+	Target  Target
+	Answers Answers
+	Files   []render.File // sorted by path
+
+	opts NewOptions
+}
+
+// PlanNew renders a project and checks everything that can be checked without writing. Bad answers are [Violations].
+func PlanNew(ctx context.Context, o NewOptions) (*Plan, error) {
+	if err := o.Answers.Check(); err != nil {
+		return nil, err
+	}
+	if o.Answers.Runtime == "module" && !o.Release.Published() {
+		return nil, Violations{errUnpublished}
+	}
+	target, err := CheckTarget(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	files, err := render.Project(o.Templates, dataFor(o.Answers))
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{Target: target, Answers: o.Answers, Files: files, opts: o}, ctx.Err()
+}
+
+var errUnpublished = Violation{
+	Key: "runtime", Flag: "runtime",
+	Rule: "cannot be module: this famcp does not know the checksums of its own release; use vendored",
+}
+
+func dataFor(a Answers) render.Data {
+	command := "http"
+	if a.Transport == "stdio" {
+		command = "stdio"
+	}
+	return render.Data{
+		Name:           a.Name,
+		Module:         a.Module,
+		Title:          a.Title,
+		Description:    a.Description,
+		Port:           a.Port,
+		Auth:           a.Auth,
+		CI:             a.CI,
+		Transport:      a.Transport,
+		Examples:       a.Examples,
+		License:        a.License,
+		Author:         a.Author,
+		Runtime:        a.Runtime,
+		GoVersion:      gomod.GoVersion,
+		HTTP:           a.Transport != "stdio",
+		Stdio:          a.Transport != "http",
+		GitHub:         a.CI == "github" || a.CI == "both",
+		GitLab:         a.CI == "gitlab" || a.CI == "both",
+		DefaultCommand: command,
+		Command:        a.Name,
+	}
+}

@@ -1,0 +1,25 @@
+// Package render turns the template trees and a project's data into files. It is pure: the same input gives the
+// same bytes, whatever the time, the machine and the environment.
+package render
+
+import "io/fs"
+
+// Owner says who may change a file after it was written, and so what an upgrade does with it.
+type Owner string
+
+// The owners.
+const (
+	Locked     Owner = "locked"     // famcp's alone: the vendored runtime
+	Structural Owner = "structural" // go.mod and go.sum, combined by their structure
+	Managed    Owner = "managed"    // the template's, three-way merged with the team's edits
+	Seeded     Owner = "seeded"     // written once, the team's from then on
+	Record     Owner = "record"     // famcp's own record under .famcp
+)
+
+// File is one file of a project.
+type File struct {
+	Path  string      // slash-separated, relative to the project
+	Mode  fs.FileMode // 0644 or 0755
+	Owner Owner
+	Data  []byte
+}

@@ -1,0 +1,132 @@
+package render
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+// Data is what templates see. Conditions are fields, so that templates hold no logic.
+type Data struct {
+	Name, Module, Title, Description     string
+	Port                                 int
+	Auth, CI, Transport, License, Author string // as answered
+	Runtime                              string // vendored or module
+	Examples                             bool
+	GoVersion                            string // language version without patch, such as "1.26"
+	HTTP, Stdio                          bool   // transports to document and deploy
+	GitHub, GitLab                       bool   // continuous integration to set up
+	DefaultCommand                       string // what the binary does without arguments: http or stdio
+	Command                              string // name of the binary
+}
+
+// The trees of a template file system: bare is laid over project when no examples are wanted.
+const (
+	projectTree = "project"
+	bareTree    = "bare"
+)
+
+// Project renders the files of a project, sorted by path.
+//
+// A template's path names its file: an element dot_x becomes .x, and x.tmpl is a [text/template] with [[ ]] around
+// its actions that becomes x, preferred over an x beside it. Imports of Go files are rewritten to d.Module.
+// Everything else is copied. The table of options chooses files; lines end in LF.
+func Project(templates fs.FS, d Data) ([]File, error) {
+	trees := []string{projectTree}
+	if !d.Examples {
+		trees = append(trees, bareTree)
+	}
+	files := map[string]File{}
+	for _, tree := range trees {
+		layer, err := renderTree(templates, tree, d)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(files, layer)
+	}
+	return slices.SortedFunc(maps.Values(files), func(a, b File) int { return cmp.Compare(a.Path, b.Path) }), nil
+}
+
+func renderTree(templates fs.FS, tree string, d Data) (map[string]File, error) {
+	files := map[string]File{}
+	err := fs.WalkDir(templates, tree, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		source := strings.TrimPrefix(name, tree+"/")
+		target, ok := choose(Destination(source), d)
+		if !ok {
+			return nil
+		}
+		isTemplate := path.Ext(source) == tmplExt
+		if _, rendered := files[target]; rendered && !isTemplate {
+			return nil
+		}
+		data, err := fs.ReadFile(templates, name)
+		if err != nil {
+			return err
+		}
+		if data, err = renderFile(name, target, data, d); err != nil {
+			return err
+		}
+		file := File{Path: target, Mode: 0o644, Data: data}
+		if executable(target) {
+			file.Mode = 0o755
+		}
+		if file.Owner, err = ownerOf(target); err != nil {
+			return fmt.Errorf("template %s: %w", name, err)
+		}
+		files[target] = file
+		return nil
+	})
+	return files, err
+}
+
+const tmplExt = ".tmpl"
+
+// Destination is the path of the file that the template at source, relative to its tree, becomes.
+func Destination(source string) string {
+	elements := strings.Split(strings.TrimSuffix(source, tmplExt), "/")
+	for i, e := range elements {
+		if rest, ok := strings.CutPrefix(e, "dot_"); ok {
+			elements[i] = "." + rest
+		}
+	}
+	return strings.Join(elements, "/")
+}
+
+func renderFile(name, target string, data []byte, d Data) ([]byte, error) {
+	if !bytes.ContainsRune(data, 0) { // text: a checkout on Windows may have turned its LF into CRLF
+		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	}
+	var err error
+	if strings.HasSuffix(name, tmplExt) {
+		if data, err = execute(name, data, d); err != nil {
+			return nil, err
+		}
+	}
+	if path.Ext(target) == ".go" {
+		if data, err = rewriteImports(target, data, d.Module); err != nil {
+			return nil, fmt.Errorf("template %s: %w", name, err)
+		}
+	}
+	return data, nil
+}
+
+func execute(name string, text []byte, d Data) ([]byte, error) {
+	t, err := template.New(name).Delims("[[", "]]").Option("missingkey=error").Funcs(functions()).Parse(string(text))
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, d); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
