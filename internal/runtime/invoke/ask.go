@@ -1,0 +1,327 @@
+package invoke
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// Capability is something a client can be asked for.
+type Capability string
+
+const (
+	ElicitForm Capability = "elicitation"
+	ElicitURL  Capability = "elicitation.url"
+	Sampling   Capability = "sampling"
+	Roots      Capability = "roots"
+)
+
+// needs is the requiredCapabilities object of -32021 (2026-07-28).
+func (k Capability) needs() json.RawMessage {
+	switch k {
+	case ElicitURL:
+		return json.RawMessage(`{"elicitation":{"url":{}}}`)
+	default:
+		return json.RawMessage(`{"` + string(k) + `":{}}`)
+	}
+}
+
+var (
+	// ErrAsked is what a handler returns while a question is open. It never
+	// leaves the pipeline.
+	ErrAsked = errors.New("the client has been asked; the handler is called again with the answer")
+	// ErrDeclined says that the user declined or dismissed a question.
+	ErrDeclined = errors.New("the user declined")
+	// ErrCannotAsk says that the client, or the channel of this request,
+	// cannot carry the question.
+	ErrCannotAsk = errors.New("the client cannot be asked")
+)
+
+const (
+	maxRounds    = 32       // a handler that asks for ever is a fault of the handler
+	maxKeptBytes = 32 << 10 // per kept value
+)
+
+// Can reports whether the client declared a capability and this request's
+// channel can carry it.
+func (c *Call) Can(k Capability) bool {
+	if !c.Facts.CanAsk || c.session == nil {
+		return false
+	}
+	caps := c.capabilities()
+	switch k {
+	case ElicitForm: // an empty capability means form
+		return caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
+	case ElicitURL:
+		return caps.Elicitation != nil && caps.Elicitation.URL != nil
+	case Sampling:
+		return caps.Sampling != nil
+	case Roots:
+		return caps.RootsV2 != nil || caps.Roots.ListChanged
+	}
+	return false
+}
+
+// Ask returns the answer to the question under key, or an error to return
+// from the handler: [ErrAsked] while the answer is not there, a fault that
+// wraps [ErrCannotAsk] where it never will be. Keys are unique in a handler.
+func (c *Call) Ask(key string, k Capability, q mcp.InputRequest) (json.RawMessage, error) {
+	if !c.Can(k) {
+		return nil, &Fault{
+			Kind:    CannotAsk,
+			Message: fmt.Sprintf("this needs the client capability %s, which the client does not offer on this request", k),
+			Needs:   k.needs(), Cause: ErrCannotAsk,
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if raw, ok := c.answers[key]; ok {
+		return raw, nil
+	}
+	if c.pending == nil {
+		c.pending = map[string]mcp.InputRequest{}
+	}
+	c.pending[key] = q
+	return nil, ErrAsked
+}
+
+// Kept returns the value stored by an earlier round under key.
+func (c *Call) Kept(key string) (json.RawMessage, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	raw, ok := c.kept[key]
+	return raw, ok
+}
+
+// Keep stores a value for the later rounds of this request.
+func (c *Call) Keep(key string, value json.RawMessage) error {
+	if len(value) > maxKeptBytes {
+		return &Fault{Kind: Internal, Message: internalMessage, Cause: fmt.Errorf("value of %d bytes kept under %q is over %d", len(value), key, maxKeptBytes)}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept == nil {
+		c.kept = map[string]json.RawMessage{}
+	}
+	c.kept[key] = value
+	return nil
+}
+
+// questions is the answer to a modern request whose handler asked.
+type questions struct {
+	requests mcp.InputRequestMap
+	state    string
+}
+
+// request is what a retry brings along, and what binds its state.
+type request struct {
+	name      string
+	args      json.RawMessage
+	responses mcp.InputResponseMap
+	state     string
+}
+
+// converse runs h until it has no open question. A pending question beats
+// what that run returned, unless it timed out or panicked.
+func converse[T any](ctx context.Context, c *Call, r request, timeout time.Duration, h func(context.Context) (T, error)) (T, *questions, error) {
+	var zero T
+	bound := binding(c.Facts.Subject, c.Facts.Method, r.name, r.args)
+	if c.Facts.Era == protocol.EraModern && r.state != "" {
+		if err := c.resume(r, bound); err != nil {
+			return zero, nil, err
+		}
+	}
+	for {
+		value, err := run(ctx, c, timeout, h)
+		open := c.takePending()
+		if len(open) == 0 || fatal(err) {
+			if errors.Is(err, ErrAsked) && len(open) == 0 {
+				err = fmt.Errorf("the handler returned ErrAsked without a question of this call: %w", errPanic)
+			}
+			return value, nil, err
+		}
+		if c.round++; c.round >= maxRounds {
+			return zero, nil, &Fault{Kind: Internal, Message: internalMessage, Cause: fmt.Errorf("the handler still asks after %d rounds", maxRounds)}
+		}
+		if c.Facts.Era == protocol.EraModern {
+			q, err := c.suspend(open, bound)
+			return zero, q, err
+		}
+		if err := c.askSession(ctx, open); err != nil {
+			return zero, nil, err
+		}
+	}
+}
+
+func fatal(err error) bool {
+	var f *Fault
+	return errors.Is(err, errPanic) || (errors.As(err, &f) && f.Kind == TimedOut) || errors.Is(err, context.Canceled)
+}
+
+func (c *Call) takePending() map[string]mcp.InputRequest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	open := c.pending
+	c.pending = nil
+	return open
+}
+
+// resume restores the earlier rounds and takes the answers to what the last
+// one asked; anything else the client sends along is ignored.
+func (c *Call) resume(r request, bound []byte) error {
+	st, err := c.engine.sealer.open(r.state, bound)
+	if err != nil {
+		return &Fault{Kind: Invalid, Field: "requestState", Message: err.Error()}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.round, c.kept, c.answers = st.Round, st.Kept, st.Answers
+	c.progress, c.started = st.Progress, st.Progress > 0
+	if c.answers == nil {
+		c.answers = map[string]json.RawMessage{}
+	}
+	for _, key := range st.Asked {
+		answer, ok := r.responses[key]
+		if !ok {
+			continue // asked again by the handler
+		}
+		raw, err := json.Marshal(answer)
+		if err != nil {
+			return &Fault{Kind: Invalid, Field: "inputResponses", Message: "an answer is not readable"}
+		}
+		c.answers[key] = raw
+	}
+	return nil
+}
+
+func (c *Call) suspend(open map[string]mcp.InputRequest, bound []byte) (*questions, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text, err := c.engine.sealer.seal(state{
+		Round: c.round, Asked: slices.Sorted(maps.Keys(open)),
+		Answers: c.answers, Kept: c.kept, Progress: c.progress,
+	}, bound)
+	if err != nil {
+		return nil, err
+	}
+	return &questions{requests: open, state: text}, nil
+}
+
+// askSession puts the questions to a legacy client, all at once, and waits.
+func (c *Call) askSession(ctx context.Context, open map[string]mcp.InputRequest) error {
+	release, ok := c.engine.asking.enter(c.Facts.Subject, len(open), c.engine.cfg.MaxPending)
+	if !ok {
+		return &Fault{Kind: Failed, Message: "too many questions of this client are open; answer one first"}
+	}
+	defer release()
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		first error
+	)
+	answers := map[string]json.RawMessage{}
+	for key, q := range open {
+		wg.Go(func() {
+			raw, err := c.askOne(ctx, q)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				first = cmpOr(first, err)
+				return
+			}
+			answers[key] = raw
+		})
+	}
+	wg.Wait()
+	if first != nil {
+		return first
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.answers == nil {
+		c.answers = map[string]json.RawMessage{}
+	}
+	maps.Copy(c.answers, answers)
+	return nil
+}
+
+func cmpOr(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func (c *Call) askOne(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error) {
+	limit := c.engine.cfg.RequestTimeout
+	if _, person := q.(*mcp.ElicitParams); person {
+		limit = c.engine.cfg.AskTimeout
+	}
+	asked := ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		asked, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	var (
+		answer any
+		err    error
+	)
+	switch q := q.(type) {
+	case *mcp.ElicitParams:
+		answer, err = c.session.Elicit(asked, q)
+	case *mcp.CreateMessageParams:
+		answer, err = c.session.CreateMessage(asked, q)
+	case *mcp.CreateMessageWithToolsParams:
+		answer, err = c.session.CreateMessageWithTools(asked, q)
+	case *mcp.ListRootsParams:
+		answer, err = c.session.ListRoots(asked, q)
+	default:
+		err = fmt.Errorf("question of unknown type %T", q)
+	}
+	switch {
+	case err == nil:
+		return json.Marshal(answer)
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(asked.Err(), context.DeadlineExceeded):
+		return nil, &Fault{Kind: Failed, Message: fmt.Sprintf("no answer from the client within %s", limit)}
+	default:
+		return nil, &Fault{Kind: Failed, Message: "the client could not answer a question of this call", Cause: err}
+	}
+}
+
+// pendingCounter counts the open questions of each subject. The zero value is
+// ready to use.
+type pendingCounter struct {
+	mu   sync.Mutex
+	open map[string]int
+}
+
+func (p *pendingCounter) enter(subject string, n, most int) (release func(), ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if most > 0 && p.open[subject]+n > most {
+		return nil, false
+	}
+	if p.open == nil {
+		p.open = map[string]int{}
+	}
+	p.open[subject] += n
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.open[subject] -= n; p.open[subject] == 0 {
+			delete(p.open, subject)
+		}
+	}, true
+}

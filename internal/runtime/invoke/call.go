@@ -1,0 +1,175 @@
+package invoke
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/famcp/famcp/internal/runtime/call"
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// Call is one request to a handler, over all its rounds. Its methods may be
+// called from several goroutines of the handler; after the answer is out they
+// do nothing.
+type Call struct {
+	Facts *call.Facts
+	Name  string // of the tool or prompt, or the resource's URI
+
+	Completed map[string]string // completions: arguments given so far
+
+	engine  *Engine
+	session *mcp.ServerSession
+	version string // the revision spoken
+	client  clientAccess
+	token   any // progress token; nil when none was sent
+	ctx     context.Context
+
+	mu       sync.Mutex
+	over     bool
+	progress float64
+	started  bool // a progress message is out
+	sentAt   time.Time
+	round    int
+	answers  map[string]json.RawMessage
+	kept     map[string]json.RawMessage
+	pending  map[string]mcp.InputRequest
+}
+
+type clientAccess interface {
+	ClientInfo() *mcp.Implementation
+	ClientCapabilities() *mcp.ClientCapabilities
+	ProtocolVersion() string
+}
+
+type metaParams interface{ GetProgressToken() any }
+
+// newCall returns the call of a request that reached the middleware, whose
+// context carries the facts.
+func (e *Engine) newCall(ctx context.Context, method, name string, req mcp.Request) *Call {
+	c := &Call{Facts: call.FromContext(ctx), Name: name, engine: e, ctx: ctx}
+	c.session, _ = req.GetSession().(*mcp.ServerSession)
+	c.client, _ = req.(clientAccess)
+	if !nilParams(req) {
+		if p, ok := req.GetParams().(metaParams); ok {
+			c.token = p.GetProgressToken()
+		}
+	}
+	c.version = versionOf(req)
+	if c.Facts == nil {
+		c.Facts = localFacts(method, protocol.EraOf(c.version))
+	}
+	return c
+}
+
+// localFacts are those of a request over a transport that is not ours, such
+// as the SDK's in-memory one in tests.
+func localFacts(method string, era protocol.Era) *call.Facts {
+	return &call.Facts{
+		RequestID: call.NewRequestID(), Method: method, Era: era,
+		Subject: "local", AllScopes: true, CanAsk: true,
+	}
+}
+
+// versionOf returns the revision a request is served in.
+func versionOf(req mcp.Request) string {
+	if nilParams(req) { // the accessors of go-sdk v1.8.0 dereference
+		if ss, ok := req.GetSession().(*mcp.ServerSession); ok && ss != nil {
+			if p := ss.InitializeParams(); p != nil {
+				return p.ProtocolVersion
+			}
+		}
+		return protocol.NewestLegacy
+	}
+	if c, ok := req.(clientAccess); ok {
+		if v := c.ProtocolVersion(); v != "" {
+			return v
+		}
+	}
+	return protocol.NewestLegacy
+}
+
+// Version returns the protocol revision spoken.
+func (c *Call) Version() string { return c.version }
+
+// Round returns how often the handler has been run before for this request.
+func (c *Call) Round() int { return c.round }
+
+// Client returns what the client says of itself; the zero value when it says
+// nothing.
+func (c *Call) Client() mcp.Implementation {
+	if c.client != nil {
+		if info := c.client.ClientInfo(); info != nil {
+			return *info
+		}
+	}
+	return mcp.Implementation{}
+}
+
+func (c *Call) capabilities() *mcp.ClientCapabilities {
+	if c.client != nil {
+		if caps := c.client.ClientCapabilities(); caps != nil {
+			return caps
+		}
+	}
+	return &mcp.ClientCapabilities{}
+}
+
+// Log returns the server's logger with the request id and the name.
+func (c *Call) Log() *slog.Logger {
+	log := c.engine.cfg.Logger.With("requestId", c.Facts.RequestID)
+	if c.Name != "" {
+		log = log.With("name", c.Name)
+	}
+	return log
+}
+
+// Progress sends notifications/progress when the client asked for it. Values
+// below an earlier one are dropped, and so are messages within the throttle
+// time after another unless they complete the total.
+func (c *Call) Progress(done, total float64, message string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || c.token == nil || c.session == nil || (c.started && done < c.progress) {
+		return
+	}
+	now := c.engine.cfg.Now()
+	final := total > 0 && done >= total
+	if c.started && !final && now.Sub(c.sentAt) < c.engine.cfg.ProgressThrottle {
+		return
+	}
+	c.started, c.progress, c.sentAt = true, done, now
+	err := c.session.NotifyProgress(c.ctx, &mcp.ProgressNotificationParams{
+		ProgressToken: c.token, Progress: done, Total: total, Message: message,
+	})
+	if err != nil {
+		c.Log().Debug("progress not delivered", "error", err)
+	}
+}
+
+// Notify sends notifications/message at the level the client asked for.
+func (c *Call) Notify(level mcp.LoggingLevel, message string, data any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || c.session == nil || !c.engine.cfg.LogNotifications {
+		return
+	}
+	var payload any = message
+	if data != nil {
+		payload = map[string]any{"message": message, "data": data}
+	}
+	if err := c.session.Log(c.ctx, &mcp.LoggingMessageParams{Level: level, Logger: c.Name, Data: payload}); err != nil {
+		c.Log().Debug("log message not delivered", "error", err)
+	}
+}
+
+// finish silences the call: the answer is about to go out.
+func (c *Call) finish() {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+}

@@ -1,0 +1,196 @@
+package invoke
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/famcp/famcp/internal/runtime/call"
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// Middleware is the outermost receiving middleware of the server. It brings
+// the facts of the request into the context, recovers panics, keeps what the
+// SDK would choke on away from it, and makes every answer one of its era.
+func (e *Engine) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		facts := e.takeFacts(method, req)
+		if facts.ID == nil && strings.HasPrefix(method, "notifications/") {
+			return e.notification(ctx, method, req, next)
+		}
+		ctx = call.NewContext(ctx, facts)
+		c := &Call{Facts: facts, engine: e, ctx: ctx}
+		defer func() {
+			if p := recover(); p != nil {
+				res, err = nil, e.sanitize(ctx, c, panicFault(c, p))
+			}
+		}()
+		res, err = e.dispatch(ctx, c, method, req, next)
+		if err == nil && nilResult(res) {
+			err = &Fault{Kind: Internal, Message: internalMessage, Cause: fmt.Errorf("%s answered without a result", method)}
+		}
+		if err != nil {
+			return nil, e.sanitize(ctx, c, err)
+		}
+		return res, nil
+	}
+}
+
+// notification passes one on; nothing answers it, so a panic is only logged.
+func (e *Engine) notification(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.cfg.Logger.Error("panic in a notification handler", "method", method, "panic", fmt.Sprint(p))
+		}
+	}()
+	return next(ctx, method, req)
+}
+
+// takeFacts finds what the transport knows of a request, and hides the key
+// from handlers.
+func (e *Engine) takeFacts(method string, req mcp.Request) *call.Facts {
+	extra := req.GetExtra()
+	if extra != nil && extra.Header != nil && e.cfg.Calls != nil {
+		if key := extra.Header.Get(call.Header); key != "" {
+			facts := e.cfg.Calls.Take(key)
+			extra.Header = withoutKey(extra.Header)
+			if facts != nil {
+				return facts
+			}
+		}
+	}
+	return localFacts(method, protocol.EraOf(versionOf(req)))
+}
+
+func withoutKey(h http.Header) http.Header {
+	out := h.Clone()
+	out.Del(call.Header)
+	return out
+}
+
+func (e *Engine) dispatch(ctx context.Context, c *Call, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	switch method {
+	case "initialize":
+		return e.initialize(ctx, c, method, req, next)
+	case "server/discover":
+		res, err := next(ctx, method, req)
+		if d, ok := res.(*mcp.DiscoverResult); ok && err == nil {
+			d.SupportedVersions = e.cfg.Eras.Versions()
+			d.Capabilities = e.capabilities(d.Capabilities, c.Facts.Era)
+		}
+		return res, err
+	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
+		return e.list(ctx, c, method, req, next)
+	case "resources/read":
+		res, err := next(ctx, method, req)
+		if r, ok := res.(*mcp.ReadResourceResult); ok && err == nil && c.Facts.Era == protocol.EraLegacy {
+			return &legacyResult{ResultBase: mcp.ResultBase{Meta: r.Meta}, members: map[string]any{"contents": r.Contents}}, nil
+		}
+		return res, err
+	case "logging/setLevel":
+		if err := e.checkLevel(req); err != nil {
+			return nil, err
+		}
+	case "completion/complete":
+		if !e.completes() {
+			return nil, newError(protocol.CodeMethodNotFound, "no completions are served", protocol.ErrorData{})
+		}
+	case "subscriptions/listen":
+		if c.Facts.Era == protocol.EraLegacy {
+			return nil, newError(protocol.CodeMethodNotFound, "subscriptions/listen needs revision "+protocol.Modern, protocol.ErrorData{})
+		}
+	}
+	return next(ctx, method, req)
+}
+
+// initialize negotiates: the SDK would keep a version it does not speak on
+// this session and then serve it by the rules of that version.
+func (e *Engine) initialize(ctx context.Context, c *Call, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
+	if !ok || r.Params == nil {
+		return nil, &Fault{Kind: Invalid, Field: "params", Message: "initialize needs params with protocolVersion, capabilities and clientInfo"}
+	}
+	r.Params.ProtocolVersion = protocol.Negotiate(r.Params.ProtocolVersion)
+	res, err := next(ctx, method, req)
+	if err != nil {
+		return nil, err
+	}
+	if out, ok := res.(*mcp.InitializeResult); ok {
+		out.Capabilities = e.capabilities(out.Capabilities, protocol.EraLegacy)
+	}
+	if !e.cfg.LogNotifications || e.cfg.DefaultLogLevel == "" {
+		return res, nil
+	}
+	// A session has no level until its client sets one, and the SDK sends
+	// nothing then: set the server's default as if the client had.
+	_, err = next(ctx, "logging/setLevel", &mcp.ServerRequest[*mcp.SetLoggingLevelParams]{
+		Session: r.Session, Extra: r.Extra,
+		Params: &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(e.cfg.DefaultLogLevel)},
+	})
+	return res, err
+}
+
+// capabilities advertises only what is served.
+func (e *Engine) capabilities(caps *mcp.ServerCapabilities, era protocol.Era) *mcp.ServerCapabilities {
+	if caps == nil {
+		caps = &mcp.ServerCapabilities{}
+	}
+	out := *caps
+	if !e.completes() {
+		out.Completions = nil
+	}
+	if !e.cfg.LogNotifications {
+		out.Logging = nil
+	}
+	return &out
+}
+
+var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+func (e *Engine) checkLevel(req mcp.Request) error {
+	if !e.cfg.LogNotifications {
+		return newError(protocol.CodeMethodNotFound, "log messages are switched off", protocol.ErrorData{})
+	}
+	r, ok := req.(*mcp.ServerRequest[*mcp.SetLoggingLevelParams])
+	if !ok || r.Params == nil || !slices.Contains(levels, string(r.Params.Level)) {
+		return &Fault{Kind: Invalid, Field: "level", Message: "must be one of " + strings.Join(levels, ", ")}
+	}
+	return nil
+}
+
+// Cacheable is the server's SetCacheable: the hints of the configuration
+// where a handler gave none.
+func (e *Engine) Cacheable(_ context.Context, req mcp.Request, hints *mcp.Cacheable) {
+	if hints.CacheScope == "" {
+		hints.CacheScope = e.cfg.CacheScope
+	}
+	if hints.TTLMs == 0 {
+		ttl := e.cfg.ListTTL
+		if _, read := req.(*mcp.ReadResourceRequest); read {
+			ttl = e.cfg.ReadTTL
+		}
+		hints.TTLMs = int(ttl.Milliseconds())
+	}
+}
+
+func nilParams(req mcp.Request) bool {
+	p := req.GetParams()
+	if p == nil {
+		return true
+	}
+	v := reflect.ValueOf(p)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+func nilResult(res mcp.Result) bool {
+	if res == nil {
+		return true
+	}
+	v := reflect.ValueOf(res)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}

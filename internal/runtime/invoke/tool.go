@@ -1,0 +1,153 @@
+package invoke
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// Output is what a tool's handler returned.
+type Output struct {
+	Structured json.RawMessage // nil: none
+	Content    []mcp.Content   // nil: the JSON text of Structured
+}
+
+// Tool is one tool of the server.
+type Tool struct {
+	Listed  *mcp.Tool // InputSchema and OutputSchema are set from Input and Output
+	Access  Access
+	Timeout time.Duration // of one run; 0 takes the engine's, negative is none
+	Input   *Schema
+	Output  *Schema // nil without structured output
+	Handle  func(ctx context.Context, c *Call, args json.RawMessage) (Output, error)
+}
+
+// AddTool registers t, or replaces the tool of that name.
+func (e *Engine) AddTool(s *mcp.Server, t *Tool) {
+	t.Listed.InputSchema = t.Input.JSON
+	if t.Output != nil {
+		t.Listed.OutputSchema = t.Output.JSON
+	}
+	e.mu.Lock()
+	e.tools[t.Listed.Name] = t
+	e.mu.Unlock()
+	s.AddTool(t.Listed, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return e.callTool(ctx, t, req)
+	})
+}
+
+// RemoveTools removes the tools that exist and reports whether any did.
+func (e *Engine) RemoveTools(s *mcp.Server, names ...string) bool {
+	found := remove(e, e.tools, names)
+	if len(found) > 0 {
+		s.RemoveTools(found...)
+	}
+	return len(found) > 0
+}
+
+func remove[T any](e *Engine, entries map[string]T, names []string) []string {
+	var found []string
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, name := range names {
+		if _, ok := entries[name]; ok {
+			delete(entries, name)
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func (e *Engine) callTool(ctx context.Context, t *Tool, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	start := e.cfg.Now()
+	c := e.newCall(ctx, "tools/call", t.Listed.Name, req)
+	res, err := e.serveTool(ctx, c, t, req)
+	c.finish()
+	c.Log().InfoContext(ctx, "tool call", "status", toolStatus(ctx, res, err),
+		"durationMs", e.cfg.Now().Sub(start).Milliseconds(), "era", c.Facts.Era.String())
+	return res, err
+}
+
+func toolStatus(ctx context.Context, res *mcp.CallToolResult, err error) string {
+	switch {
+	case ctx.Err() != nil:
+		return "cancelled"
+	case err != nil:
+		return "error"
+	case res.IsError:
+		return "failed"
+	case res.InputRequests != nil:
+		return "input_required"
+	default:
+		return "ok"
+	}
+}
+
+func (e *Engine) serveTool(ctx context.Context, c *Call, t *Tool, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	unknown := &Fault{Kind: Invalid, Field: "name", Message: fmt.Sprintf("unknown tool %q", t.Listed.Name)}
+	if err := t.Access.admit(ctx, c, unknown); err != nil {
+		return nil, e.sanitize(ctx, c, err)
+	}
+	args, violations := t.Input.Check(req.Params.Arguments)
+	if len(violations) > 0 {
+		return e.toolFailure(c, &Fault{Kind: Invalid, Message: describe(violations), Violations: violations})
+	}
+	timeout := t.Timeout
+	if timeout == 0 {
+		timeout = e.cfg.ToolTimeout
+	}
+	out, ask, err := converse(ctx, c, request{
+		name: t.Listed.Name, args: req.Params.Arguments,
+		responses: req.Params.InputResponses, state: req.Params.RequestState,
+	}, max(timeout, 0), func(ctx context.Context) (Output, error) { return t.Handle(ctx, c, args) })
+	if err != nil {
+		return e.toolError(ctx, c, err)
+	}
+	if ask != nil {
+		return &mcp.CallToolResult{InputRequests: ask.requests, RequestState: ask.state}, nil
+	}
+	return e.toolResult(ctx, c, t, out)
+}
+
+func (e *Engine) toolError(ctx context.Context, c *Call, err error) (*mcp.CallToolResult, error) {
+	f := e.fault(err)
+	if ctx.Err() != nil && f.Kind == Internal {
+		return nil, &Fault{Kind: Failed, Message: "the request was cancelled", Cause: err}
+	}
+	if f.Kind == Internal && !errors.Is(err, errPanic) {
+		c.Log().ErrorContext(ctx, internalMessage, "error", f.Error())
+	} else if f.Cause != nil {
+		c.Log().InfoContext(ctx, "tool failed", "error", f.Error())
+	}
+	return e.toolFailure(c, f)
+}
+
+// toolResult is a copy each time: the SDK writes into the result it is given.
+func (e *Engine) toolResult(ctx context.Context, c *Call, t *Tool, out Output) (*mcp.CallToolResult, error) {
+	res := &mcp.CallToolResult{Content: out.Content}
+	if t.Output != nil {
+		if _, violations := t.Output.Check(out.Structured); len(violations) > 0 {
+			err := errors.New("the result breaks the tool's output schema: " + describe(violations))
+			return nil, e.sanitize(ctx, c, &Fault{Kind: Internal, Message: internalMessage, Cause: err})
+		}
+	}
+	if out.Structured != nil {
+		// Before 2026-07-28 structuredContent must be an object.
+		if c.Facts.Era == protocol.EraModern || out.Structured[0] == '{' {
+			res.StructuredContent = out.Structured
+		}
+		if res.Content == nil {
+			res.Content = []mcp.Content{&mcp.TextContent{Text: string(out.Structured)}}
+		}
+	}
+	if res.Content == nil {
+		res.Content = []mcp.Content{}
+	}
+	return truncate(res, e.cfg.MaxResultBytes), nil
+}
