@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/huh"
+
+	"github.com/famcp/famcp/cmd/famcp/internal/iostreams"
+	"github.com/famcp/famcp/internal/scaffold"
+)
+
+// fieldsPerPage keeps a page of the form on a terminal of 24 lines.
+const fieldsPerPage = 4
+
+// interview is the state of asking for open answers. An answer left blank keeps
+// the default, which follows the answers before it.
+type interview struct {
+	opts  *newOptions
+	given map[string]string
+}
+
+// askOpen asks for every answer that is not in given, and adds it there. It
+// settles opts.Dir when that is open.
+func askOpen(ctx context.Context, opts *newOptions, given map[string]string) error {
+	if opts.Dir != "" {
+		if _, err := scaffold.CheckTarget(opts.Dir); err != nil {
+			return err // better before a dozen questions than after
+		}
+	}
+	iv := &interview{opts: opts, given: given}
+	var open []scaffold.Question
+	for _, q := range scaffold.Questions() {
+		_, answered := given[q.Key]
+		if !answered && !(q.Kind == scaffold.Choice && len(q.Choices) == 1) {
+			open = append(open, q)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	ask := iv.form
+	if opts.IO.Accessible {
+		ask = iv.lines
+	}
+	if err := ask(ctx, open); err != nil {
+		return err
+	}
+	if opts.Dir == "" {
+		opts.Dir = given["name"]
+	}
+	return nil
+}
+
+// fallback is the default of q, given the answers so far and those in more.
+func (iv *interview) fallback(q scaffold.Question, more map[string]string) string {
+	so := maps.Clone(iv.given)
+	for key, text := range more {
+		if text != "" {
+			so[key] = text
+		}
+	}
+	delete(so, q.Key)
+	if so["name"] == "" && iv.opts.Dir != "" {
+		so["name"], _ = scaffold.NameFromDir(iv.opts.Dir) // else there is no default
+	}
+	answers, _ := scaffold.Resolve(so, iv.opts.Release) // broken answers are reported where they are given
+	return q.Text(answers)
+}
+
+// check reports whether text answers q.
+func (iv *interview) check(q scaffold.Question, text string) error {
+	var a scaffold.Answers
+	err := q.Set(&a, text)
+	if err == nil {
+		err = q.Check(a)
+	}
+	var broken scaffold.Violation
+	if errors.As(err, &broken) {
+		return errors.New(broken.Rule)
+	}
+	if q.Key == "name" && iv.opts.Dir == "" {
+		_, err = scaffold.CheckTarget(text)
+	}
+	return err
+}
+
+// form asks on pages that are drawn on standard error.
+func (iv *interview) form(ctx context.Context, open []scaffold.Question) error {
+	texts := map[string]string{}
+	var groups []*huh.Group
+	for page := range slices.Chunk(open, fieldsPerPage) {
+		var fields []huh.Field
+		for _, q := range page {
+			fields = append(fields, iv.field(q, texts))
+		}
+		groups = append(groups, huh.NewGroup(fields...))
+	}
+	if err := runForm(ctx, iv.opts.IO, groups...); err != nil {
+		return err
+	}
+	for key, text := range texts {
+		if text != "" {
+			iv.given[key] = text
+		}
+	}
+	return nil
+}
+
+func (iv *interview) field(q scaffold.Question, texts map[string]string) huh.Field {
+	answer := &answerCell{texts: texts, key: q.Key}
+	switch q.Kind {
+	case scaffold.Choice:
+		answer.Set(iv.fallback(q, texts))
+		return huh.NewSelect[string]().Title(q.Title).Options(huh.NewOptions(q.Choices...)...).Accessor(answer)
+	case scaffold.Switch:
+		answer.Set(iv.fallback(q, texts))
+		return huh.NewConfirm().Title(q.Title).Inline(true).Accessor(switchCell{answer})
+	default:
+		return huh.NewInput().Title(q.Title).Accessor(answer).
+			PlaceholderFunc(func() string { return iv.fallback(q, texts) }, texts).
+			Validate(func(text string) error {
+				if text == "" {
+					text = iv.fallback(q, texts)
+				}
+				return iv.check(q, text)
+			})
+	}
+}
+
+// answerCell lets a field of a form write into a map.
+type answerCell struct {
+	texts map[string]string
+	key   string
+}
+
+func (c *answerCell) Get() string     { return c.texts[c.key] }
+func (c *answerCell) Set(text string) { c.texts[c.key] = strings.TrimSpace(text) }
+
+// switchCell is the yes or no in an [answerCell].
+type switchCell struct{ *answerCell }
+
+func (c switchCell) Get() bool    { return c.answerCell.Get() == "true" }
+func (c switchCell) Set(yes bool) { c.answerCell.Set(fmt.Sprint(yes)) }
+
+// runForm runs a form until it is submitted; breaking it off is [errInterrupted].
+func runForm(ctx context.Context, io *iostreams.IOStreams, groups ...*huh.Group) error {
+	err := huh.NewForm(groups...).
+		WithTheme(huh.ThemeBase16()).
+		WithProgramOptions(
+			tea.WithInput(io.In),
+			tea.WithOutput(io.Err),
+			tea.WithoutSignalHandler(), // ctx ends on signals
+		).
+		RunWithContext(ctx)
+	if errors.Is(err, huh.ErrUserAborted) || ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
+}
+
+// lines asks in plain text, one line a question: for screen readers and for
+// terminals without escape sequences. huh has such a mode, but it takes the end
+// of the input for consent.
+func (iv *interview) lines(ctx context.Context, open []scaffold.Question) error {
+	for _, q := range open {
+		prompt := q.Title
+		switch q.Kind {
+		case scaffold.Choice:
+			prompt += ": " + strings.Join(q.Choices, ", ")
+		case scaffold.Switch:
+			prompt += ": true, false"
+		}
+		fallback := iv.fallback(q, nil)
+		if fallback != "" {
+			prompt += " [" + fallback + "]"
+		}
+		for {
+			text, err := readLine(ctx, iv.opts.IO, prompt+": ")
+			if err != nil {
+				return err
+			}
+			if text == "" {
+				text = fallback
+			}
+			if err := iv.check(q, text); err != nil {
+				fmt.Fprintf(iv.opts.IO.Err, "%s %v\n", q.Title, err)
+				continue
+			}
+			iv.given[q.Key] = text
+			break
+		}
+	}
+	return nil
+}
+
+// confirm shows what will be done and asks once.
+func confirm(ctx context.Context, io *iostreams.IOStreams, r *report) error {
+	r.summary(io.Err)
+	agreed := true
+	if io.Accessible {
+		text, err := readLine(ctx, io, "Create it? yes, no [yes]: ")
+		if err != nil {
+			return err
+		}
+		agreed = text == "" || strings.HasPrefix("yes", strings.ToLower(text))
+	} else if err := runForm(ctx, io, huh.NewGroup(huh.NewConfirm().Title("Create it?").Inline(true).Value(&agreed))); err != nil {
+		return err
+	}
+	if !agreed {
+		fmt.Fprintln(io.Err, "Nothing was written.")
+		return errInterrupted
+	}
+	return nil
+}
+
+// readLine asks for one line. It reads a byte at a time, so that the next call
+// finds what follows; terminals hand out lines anyway.
+func readLine(ctx context.Context, streams *iostreams.IOStreams, prompt string) (string, error) {
+	fmt.Fprint(streams.Err, prompt)
+	type result struct {
+		line string
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() { // a blocked read cannot be cancelled; the process is about to end then
+		line, err := bufio.NewReaderSize(oneByte{streams.In}, 16).ReadString('\n')
+		read <- result{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(streams.Err)
+		return "", errInterrupted
+	case r := <-read:
+		if errors.Is(r.err, io.EOF) {
+			fmt.Fprintln(streams.Err)
+			return "", usagef("standard input ended before the questions did; pass the answers as flags, or --yes for the defaults")
+		}
+		return strings.TrimSpace(r.line), r.err
+	}
+}
+
+type oneByte struct{ io.Reader }
+
+func (r oneByte) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(1, len(p))]) }

@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/famcp/famcp/cmd/famcp/internal/iostreams"
+	"github.com/famcp/famcp/cmd/famcp/internal/verify"
+	"github.com/famcp/famcp/internal/scaffold"
+)
+
+// maxAnswersBytes bounds an answers file; real ones have a dozen short lines.
+const maxAnswersBytes = 64 << 10
+
+type newOptions struct {
+	IO        *iostreams.IOStreams
+	Build     Build
+	Release   scaffold.Release
+	Templates fs.FS
+	Runtime   fs.FS
+	Getenv    func(string) string
+
+	Dir     string
+	Given   map[string]string // answers by key, from flags
+	Answers string            // path of the answers file
+	Yes     bool
+	DryRun  bool
+	JSON    bool
+	NoGit   bool
+	Verify  bool
+}
+
+func newNewCmd(app *App, run func(context.Context, *newOptions) error) *cobra.Command {
+	opts := &newOptions{
+		IO:        app.IO,
+		Build:     app.Build,
+		Release:   app.Release,
+		Templates: app.Templates,
+		Runtime:   app.Runtime,
+		Getenv:    app.Getenv,
+		Given:     map[string]string{},
+	}
+	cmd := &cobra.Command{
+		Use:   "new [DIR]",
+		Short: "Make a new MCP server project",
+		Long: `Make a new MCP server project in DIR: a Go repository that builds, passes its
+tests and serves old and new MCP clients over HTTP and stdio.
+
+DIR must not exist yet, or be empty, or hold nothing but .git. Without DIR the
+project goes to a directory called like --name.
+
+On a terminal a form asks for what the flags and the answers file left open and
+shows what it will do; anywhere else, and with --yes or --json, nothing is asked.
+Flags win over the answers file, which wins over the defaults. No existing file
+is ever overwritten.`,
+		Example: `  famcp new my-server
+  famcp new my-server --yes
+  famcp new . --module github.com/acme/weather --ci gitlab --license none
+  famcp new my-server --answers answers.yaml --dry-run --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				opts.Dir = args[0]
+				if opts.Dir == "" {
+					return usagef("DIR is empty; name a directory, or use . for this one")
+				}
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	addAnswerFlags(cmd, opts.Given, app.Release)
+	flags.StringVar(&opts.Answers, "answers", "", "Read answers from this YAML or JSON `file`.")
+	flags.BoolVarP(&opts.Yes, "yes", "y", false, "Ask nothing: take the default of every answer that is not given.")
+	flags.BoolVar(&opts.DryRun, "dry-run", false, "Print what would be written and write nothing.")
+	flags.BoolVar(&opts.JSON, "json", false, "Print one JSON document; asks nothing.")
+	flags.BoolVar(&opts.NoGit, "no-git", false, "Make no git repository and no commit.")
+	flags.BoolVar(&opts.Verify, "verify", false, "Then build, vet and test the project and call its server.")
+	return cmd
+}
+
+// newRun is `famcp new`: collect answers, plan, agree, write, report.
+func newRun(ctx context.Context, opts *newOptions) error {
+	given, err := opts.given()
+	if err != nil {
+		return err
+	}
+	if opts.Dir == "" {
+		opts.Dir = given["name"] // still empty when that is open, too
+	}
+	if opts.Dir != "" {
+		if err := checkDir(opts.Dir); err != nil {
+			return err
+		}
+	}
+	asks := opts.IO.CanPrompt() && !opts.Yes && !opts.JSON
+	if asks {
+		if err := askOpen(ctx, opts, given); err != nil {
+			return err
+		}
+	}
+	if opts.Dir == "" {
+		return usagef("no directory given, and nobody to ask; pass DIR or --name, as in: famcp new my-server --yes")
+	}
+	if given["name"] == "" {
+		if given["name"], err = scaffold.NameFromDir(opts.Dir); err != nil {
+			return &usageError{err: err}
+		}
+	}
+	answers, err := scaffold.Resolve(given, opts.Release)
+	if err != nil {
+		return &usageError{err: err}
+	}
+
+	plan, err := opts.plan(ctx, answers)
+	if err != nil {
+		return err
+	}
+	report, err := newReport(opts, plan)
+	if err != nil {
+		return err
+	}
+	if opts.DryRun {
+		return report.print(opts)
+	}
+	if asks {
+		if err := confirm(ctx, opts.IO, report); err != nil {
+			return err
+		}
+	}
+	result, err := opts.apply(ctx, plan)
+	if err != nil {
+		return err
+	}
+	report.applied(result)
+	if opts.Verify {
+		report.Verify, err = opts.verify(ctx, answers, result.Dir)
+	}
+	return errors.Join(report.print(opts), err)
+}
+
+// given are the answers of the flags and, below them, of the answers file.
+func (o *newOptions) given() (map[string]string, error) {
+	given := map[string]string{}
+	if o.Answers != "" {
+		data, err := readBounded(o.Answers, maxAnswersBytes)
+		if err != nil {
+			return nil, usagef("reading the answers file: %w", err)
+		}
+		if given, err = scaffold.ParseAnswers(data); err != nil {
+			return nil, usagef("answers file %s: %w", o.Answers, err)
+		}
+	}
+	maps.Copy(given, o.Given)
+	if auth, ok := given["auth"]; ok && auth != "none" {
+		return nil, usagef("auth (--auth) %q is not in this version; servers without authentication are: --auth none", auth)
+	}
+	return given, nil
+}
+
+// plan renders and checks the project.
+func (o *newOptions) plan(ctx context.Context, answers scaffold.Answers) (*scaffold.Plan, error) {
+	progress := o.IO.StartProgress("Rendering the project")
+	defer progress.Stop()
+	plan, err := scaffold.PlanNew(ctx, scaffold.NewOptions{
+		Dir:       o.Dir,
+		Answers:   answers,
+		Templates: o.Templates,
+		Runtime:   o.Runtime,
+		Release:   o.Release,
+		Git:       !o.NoGit,
+		Env:       o.Getenv,
+	})
+	var broken scaffold.Violations
+	if errors.As(err, &broken) {
+		return nil, &usageError{err: err}
+	}
+	return plan, err
+}
+
+func (o *newOptions) apply(ctx context.Context, plan *scaffold.Plan) (*scaffold.Result, error) {
+	progress := o.IO.StartProgress("Writing the project")
+	defer progress.Stop()
+	return plan.Apply(ctx, func(done, total int) {
+		if done == total && !o.NoGit {
+			progress.Phase("Making the first commit")
+			return
+		}
+		progress.Phase(fmt.Sprintf("Writing files (%d of %d)", done, total))
+	})
+}
+
+// verify shows each step as it ends: here the person waits for minutes.
+func (o *newOptions) verify(ctx context.Context, a scaffold.Answers, dir string) ([]verify.Step, error) {
+	var progress *iostreams.Progress
+	return verify.Run(ctx, verify.Options{
+		Dir:   dir,
+		Name:  a.Name,
+		HTTP:  a.Transport != "stdio",
+		Stdio: a.Transport != "http",
+		Begin: func(name string) { progress = o.IO.StartProgress(name) },
+		End: func(s verify.Step) {
+			progress.Stop()
+			mark := o.IO.Good("✓")
+			if !s.OK {
+				mark = o.IO.Bad("✗")
+			}
+			fmt.Fprintf(o.IO.Err, "%s %s (%.1f s)\n", mark, s.Name, s.Seconds)
+			if s.Error != "" {
+				fmt.Fprintln(o.IO.Err, s.Error)
+			}
+		},
+	})
+}
+
+// checkDir refuses directories that could not be shown, or typed, as they are.
+func checkDir(dir string) error {
+	if i := strings.IndexFunc(dir, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }); i >= 0 {
+		return usagef("directory %q contains a control or undecodable character; choose another", dir)
+	}
+	return nil
+}
+
+// readBounded reads a file of at most limit bytes, and no more of a bigger one.
+func readBounded(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, limit)
+	}
+	return data, nil
+}
