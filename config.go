@@ -269,6 +269,11 @@ func (c *Config) rules(source func(path string) string) error {
 	if problem := checkPublicURL(web.PublicURL); problem != "" {
 		fail("webServer.publicUrl", "%s", problem)
 	}
+	for _, host := range web.AllowedHosts {
+		if strings.Contains(host, "/") {
+			fail("webServer.allowedHosts", "%q is not a host name; leave out scheme and path", host)
+		}
+	}
 	for _, origin := range web.OriginHosts {
 		if origin == "*" && c.Production() {
 			fail("webServer.originHosts", "* is not allowed in production; list the hosts")
