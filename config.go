@@ -124,16 +124,16 @@ type WebServerConfig struct {
 	AllowedHosts      []string   `yaml:"allowedHosts" max:"1000" doc:"Host names accepted in the Host header beside localhost, such as a proxy's public name."`
 	OriginHosts       []string   `yaml:"originHosts" max:"1000" doc:"Hosts accepted in the Origin header beside loopback ones; * is any and refused in production."`
 	AllowInsecureBind bool       `yaml:"allowInsecureBind" default:"false" doc:"Allows listening beyond loopback without authentication."`
-	Auth              AuthConfig `yaml:"auth"`
+	Auth              AuthConfig `yaml:"auth" doc:"Not served by this version; setting it stops start-up."`
 }
 
 // AuthConfig is the section webServer.auth. This version serves no
 // authentication: its keys are known so that a configuration that sets one is
 // refused at start instead of running open.
 type AuthConfig struct {
-	Enabled               bool           `yaml:"enabled" default:"false" doc:"Requires credentials on /mcp. Not served by this version; setting it stops start-up."`
-	AnonymousDiscovery    bool           `yaml:"anonymousDiscovery" default:"false" doc:"Lets callers without credentials discover the server. Not served by this version; setting it stops start-up."`
-	PermanentServerTokens []Secret       `yaml:"permanentServerTokens" env:"WS_SERVER_TOKENS" max:"1000" doc:"Tokens that do not expire. Not served by this version; setting it stops start-up."`
+	Enabled               bool           `yaml:"enabled" default:"false" doc:"Requires credentials on /mcp."`
+	AnonymousDiscovery    bool           `yaml:"anonymousDiscovery" default:"false" doc:"Lets callers without credentials discover the server."`
+	PermanentServerTokens []Secret       `yaml:"permanentServerTokens" env:"WS_SERVER_TOKENS" max:"1000" doc:"Tokens that do not expire."`
 	Basic                 BasicConfig    `yaml:"basic"`
 	Failures              FailuresConfig `yaml:"failures"`
 	Revoked               RevokedConfig  `yaml:"revoked"`
@@ -142,40 +142,40 @@ type AuthConfig struct {
 
 // BasicConfig is the section webServer.auth.basic.
 type BasicConfig struct {
-	Username string `yaml:"username" doc:"User of the Basic scheme. Not served by this version; setting it stops start-up."`
-	Password Secret `yaml:"password" doc:"Password of the Basic scheme. Not served by this version; setting it stops start-up."`
+	Username string `yaml:"username" doc:"User of the Basic scheme."`
+	Password Secret `yaml:"password" doc:"Password of the Basic scheme."`
 }
 
 // FailuresConfig is the section webServer.auth.failures.
 type FailuresConfig struct {
-	MaxPerAddress int `yaml:"maxPerAddress" default:"30" min:"0" doc:"Failed authentications an address may make in a minute. Not served by this version; setting it stops start-up."`
+	MaxPerAddress int `yaml:"maxPerAddress" default:"30" min:"0" doc:"Failed authentications an address may make in a minute."`
 }
 
 // RevokedConfig is the section webServer.auth.revoked.
 type RevokedConfig struct {
-	JTI       []string `yaml:"jti" max:"1000" doc:"Token identifiers that are refused. Not served by this version; setting it stops start-up."`
-	JWTTokens []Secret `yaml:"jwtTokens" max:"1000" doc:"Tokens that are refused. Not served by this version; setting it stops start-up."`
-	Users     []string `yaml:"users" max:"1000" doc:"Users whose tokens are refused. Not served by this version; setting it stops start-up."`
+	JTI       []string `yaml:"jti" max:"1000" doc:"Token identifiers that are refused."`
+	JWTTokens []Secret `yaml:"jwtTokens" max:"1000" doc:"Tokens that are refused."`
+	Users     []string `yaml:"users" max:"1000" doc:"Users whose tokens are refused."`
 }
 
 // JWTConfig is the section webServer.auth.jwtToken.
 type JWTConfig struct {
-	Mode             string        `yaml:"mode" default:"hs256" enum:"hs256,legacyAesCtr,embedded,localKey,remoteJwks" doc:"How tokens are signed and checked. Not served by this version; setting it stops start-up."`
-	EncryptKey       Secret        `yaml:"encryptKey" env:"WS_TOKEN_ENCRYPT_KEY" doc:"Shared secret of the mode hs256. Not served by this version; setting it stops start-up."`
-	Algorithm        string        `yaml:"algorithm" default:"ES256" enum:"ES256,RS256" doc:"Signature of the asymmetric modes. Not served by this version; setting it stops start-up."`
-	KeyStoragePath   string        `yaml:"keyStoragePath" doc:"Directory of the keys of the mode embedded. Not served by this version; setting it stops start-up."`
-	PublicKeyPath    string        `yaml:"publicKeyPath" doc:"PEM file of the mode localKey. Not served by this version; setting it stops start-up."`
-	PrivateKeyPath   string        `yaml:"privateKeyPath" doc:"PEM file that lets the mode localKey issue tokens. Not served by this version; setting it stops start-up."`
-	JWKSURI          string        `yaml:"jwksUri" doc:"Key set of the mode remoteJwks. Not served by this version; setting it stops start-up."`
-	Issuer           string        `yaml:"issuer" doc:"Issuer of the tokens made here. Not served by this version; setting it stops start-up."`
-	ExpectedIssuer   string        `yaml:"expectedIssuer" doc:"Issuer a token must name. Not served by this version; setting it stops start-up."`
-	ExpectedAudience []string      `yaml:"expectedAudience" max:"1000" doc:"Audiences accepted instead of the server's own. Not served by this version; setting it stops start-up."`
-	CheckMCPName     bool          `yaml:"checkMCPName" env:"WS_CHECK_MC_NAME" default:"false" doc:"Requires the server's name in the claim service. Not served by this version; setting it stops start-up."`
-	IsCheckIP        bool          `yaml:"isCheckIP" env:"WS_JWT_CHECK_IP" default:"false" doc:"Enforces the claim ip. Not served by this version; setting it stops start-up."`
-	JWKSCacheTTL     time.Duration `yaml:"jwksCacheTtl" unit:"s" default:"600" min:"0" max:"600" doc:"Time a key set is kept, in seconds. Not served by this version; setting it stops start-up."`
-	JWKSCooldown     time.Duration `yaml:"jwksCooldown" unit:"s" default:"30" min:"0" doc:"Least time between two fetches for an unknown key, in seconds. Not served by this version; setting it stops start-up."`
-	ClockSkew        time.Duration `yaml:"clockSkew" unit:"s" default:"30" min:"0" max:"60" doc:"Clock difference that is forgiven, in seconds. Not served by this version; setting it stops start-up."`
-	DefaultTTL       time.Duration `yaml:"defaultTtl" unit:"s" default:"1800" min:"1" doc:"Life of a token made here, in seconds. Not served by this version; setting it stops start-up."`
+	Mode             string        `yaml:"mode" default:"hs256" enum:"hs256,legacyAesCtr,embedded,localKey,remoteJwks" doc:"How tokens are signed and checked."`
+	EncryptKey       Secret        `yaml:"encryptKey" env:"WS_TOKEN_ENCRYPT_KEY" doc:"Shared secret of the mode hs256."`
+	Algorithm        string        `yaml:"algorithm" default:"ES256" enum:"ES256,RS256" doc:"Signature of the asymmetric modes."`
+	KeyStoragePath   string        `yaml:"keyStoragePath" doc:"Directory of the keys of the mode embedded."`
+	PublicKeyPath    string        `yaml:"publicKeyPath" doc:"PEM file of the mode localKey."`
+	PrivateKeyPath   string        `yaml:"privateKeyPath" doc:"PEM file that lets the mode localKey issue tokens."`
+	JWKSURI          string        `yaml:"jwksUri" doc:"Key set of the mode remoteJwks."`
+	Issuer           string        `yaml:"issuer" doc:"Issuer of the tokens made here."`
+	ExpectedIssuer   string        `yaml:"expectedIssuer" doc:"Issuer a token must name."`
+	ExpectedAudience []string      `yaml:"expectedAudience" max:"1000" doc:"Audiences accepted instead of the server's own."`
+	CheckMCPName     bool          `yaml:"checkMCPName" env:"WS_CHECK_MC_NAME" default:"false" doc:"Requires the server's name in the claim service."`
+	IsCheckIP        bool          `yaml:"isCheckIP" env:"WS_JWT_CHECK_IP" default:"false" doc:"Enforces the claim ip."`
+	JWKSCacheTTL     time.Duration `yaml:"jwksCacheTtl" unit:"s" default:"600" min:"0" max:"600" doc:"Time a key set is kept, in seconds."`
+	JWKSCooldown     time.Duration `yaml:"jwksCooldown" unit:"s" default:"30" min:"0" doc:"Least time between two fetches for an unknown key, in seconds."`
+	ClockSkew        time.Duration `yaml:"clockSkew" unit:"s" default:"30" min:"0" max:"60" doc:"Clock difference that is forgiven, in seconds."`
+	DefaultTTL       time.Duration `yaml:"defaultTtl" unit:"s" default:"1800" min:"1" doc:"Life of a token made here, in seconds."`
 }
 
 // LoggerConfig is the section logger: the program's own log on standard error.

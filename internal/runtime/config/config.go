@@ -8,7 +8,7 @@
 //	yaml:"name"       the key; ",inline" lifts the fields of an embedded struct, "-" skips the field
 //	env:"NAME"        replaces the derived variable; on a struct the prefix of its keys; "-" for none
 //	default:"text"    the lowest layer, written as in a variable
-//	doc:"text"        one or two sentences for operators
+//	doc:"text"        one or two sentences for operators; on a struct said of each of its keys
 //	secret:"true"     never shown; implied by a string type with a method Reveal() string
 //	min:"1" max:"9"   bounds of a number; of a text that is not empty, its length; of a list, its size
 //	enum:"a,b"        the texts that are allowed
@@ -151,6 +151,9 @@ func (l *loader) disk(dir, name string) {
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
+		if short := strings.TrimSuffix(name, "yaml") + "yml"; exists(dir, short) {
+			l.fail(short, "", "is not read; rename it to end in .yaml")
+		}
 		return
 	case err != nil:
 		l.fail(name, "", "%v", reason(err))
@@ -165,6 +168,11 @@ func (l *loader) disk(dir, name string) {
 		return
 	}
 	l.file(name, data)
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
+	return err == nil
 }
 
 func readBounded(path string, limit int64) ([]byte, error) {

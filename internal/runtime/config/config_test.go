@@ -122,21 +122,14 @@ func TestLayers(t *testing.T) {
 			if s.WebServer.Port != tt.want || r.Source("webServer.port") != tt.source {
 				t.Errorf("port = %d from %q, want %d from %q", s.WebServer.Port, r.Source("webServer.port"), tt.want, tt.source)
 			}
-			if want := cmpOr(tt.wantEnv, "development"); r.Env != want {
-				t.Errorf("environment = %q, want %q", r.Env, want)
+			if r.Env != tt.wantEnv && (tt.wantEnv != "" || r.Env != config.DefaultEnv) {
+				t.Errorf("environment = %q, want %q or the default", r.Env, tt.wantEnv)
 			}
 			if tt.src.Defaults != nil && s.WebServer.Host != "localhost" {
 				t.Errorf("host = %q, want localhost: files lie over the built-in defaults, they do not replace them", s.WebServer.Host)
 			}
 		})
 	}
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func write(t *testing.T, dir, name, text string) {
@@ -279,13 +272,15 @@ func TestFaultsAreReportedTogether(t *testing.T) {
 	}
 }
 
-func TestUnreadableFile(t *testing.T) {
+func TestFilesThatAreNotRead(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "config", "local.yaml"), 0o777); err != nil {
 		t.Fatal(err)
 	}
+	write(t, dir, "development.yml", "webServer: {port: 1}")
 	_, err := config.Load(new(settings), config.Source{Dir: dir})
-	if want := "config/local.yaml: not a regular file"; err == nil || err.Error() != want {
+	want := "config/development.yml: is not read; rename it to end in .yaml\nconfig/local.yaml: not a regular file"
+	if err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 }

@@ -39,14 +39,11 @@ func (k Key) section() string {
 // WriteEnvExample writes every variable, commented out, with its default.
 func WriteEnvExample(w io.Writer, keys []Key) error {
 	var b strings.Builder
+	fmt.Fprintf(&b, "# The environment: it chooses config/<environment>.yaml; production is strict.\n# %s=%s\n", EnvVariable, DefaultEnv)
 	for _, k := range keys {
-		if k.Env == "" {
-			continue
+		if k.Env != "" {
+			fmt.Fprintf(&b, "\n# %s\n# %s=%s\n", oneLine(k.Path+": "+k.meaning()), k.Env, oneLine(text(k.Default)))
 		}
-		if b.Len() > 0 {
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(&b, "# %s\n# %s=%s\n", oneLine(k.Path+": "+k.meaning()), k.Env, oneLine(text(k.Default)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -54,20 +51,14 @@ func WriteEnvExample(w io.Writer, keys []Key) error {
 
 // meaning is the documentation with what the tags say.
 func (k Key) meaning() string {
-	parts := []string{}
-	if k.Doc != "" {
-		parts = append(parts, strings.TrimSuffix(k.Doc, ".")+".")
-	}
+	enum, secret := "", ""
 	if k.Enum != nil {
-		parts = append(parts, "One of "+strings.Join(k.Enum, ", ")+".")
-	}
-	if limits := k.limits(); limits != "" {
-		parts = append(parts, limits)
+		enum = "One of " + strings.Join(k.Enum, ", ")
 	}
 	if k.Secret {
-		parts = append(parts, "Secret.")
+		secret = "Secret"
 	}
-	return strings.Join(parts, " ")
+	return sentences(k.Doc, enum, k.limits(), secret)
 }
 
 func (k Key) limits() string {
@@ -80,11 +71,11 @@ func (k Key) limits() string {
 	}
 	switch {
 	case k.Min != "" && k.Max != "":
-		return k.Min + " to " + k.Max + unit + "."
+		return k.Min + " to " + k.Max + unit
 	case k.Min != "":
-		return "At least " + k.Min + unit + "."
+		return "At least " + k.Min + unit
 	case k.Max != "":
-		return "At most " + k.Max + unit + "."
+		return "At most " + k.Max + unit
 	}
 	return ""
 }

@@ -20,6 +20,9 @@ type documented struct {
 		Key    string   `yaml:"key" secret:"true" min:"4" doc:"The key."`
 		Hosts  []string `yaml:"hosts" default:"a,b" max:"3"`
 		Silent bool     `yaml:"silent" env:"-"`
+		Old    struct {
+			Way bool `yaml:"way" doc:"The old way."`
+		} `yaml:"old" doc:"Not used."`
 	} `yaml:"server"`
 }
 
@@ -52,6 +55,7 @@ func TestWriteMarkdown(t *testing.T) {
 | 'server.key' | 'SERVER_KEY' | string |  | The key. At least 4 characters. Secret. |
 | 'server.hosts' | 'SERVER_HOSTS' | list of strings | 'a,b' | At most 3 items. |
 | 'server.silent' |  | boolean | 'false' |  |
+| 'server.old.way' | 'SERVER_OLD_WAY' | boolean | 'false' | The old way. Not used. |
 `
 	if diff := cmp.Diff(strings.ReplaceAll(want, "'", "`"), b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -63,7 +67,10 @@ func TestWriteEnvExample(t *testing.T) {
 	if err := config.WriteEnvExample(&b, keys(t)); err != nil {
 		t.Fatal(err)
 	}
-	want := `# name:
+	want := `# The environment: it chooses config/<environment>.yaml; production is strict.
+# FAMCP_ENV=development
+
+# name:
 # NAME=x
 
 # server.mode: Left | right. One of a, b.
@@ -77,6 +84,9 @@ func TestWriteEnvExample(t *testing.T) {
 
 # server.hosts: At most 3 items.
 # SERVER_HOSTS=a,b
+
+# server.old.way: The old way. Not used.
+# SERVER_OLD_WAY=false
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -147,13 +157,14 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `# environment: development
-KEY            VALUE        SOURCE
-name           "a\x1b[31m"  NAME
-server.mode    b            f.yaml:2
-server.port    80           default
-server.key     ********     SERVER_KEY
-server.hosts   ""           f.yaml:3
-server.silent  false        default
+KEY             VALUE        SOURCE
+name            "a\x1b[31m"  NAME
+server.mode     b            f.yaml:2
+server.port     80           default
+server.key      ********     SERVER_KEY
+server.hosts    ""           f.yaml:3
+server.silent   false        default
+server.old.way  false        default
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
@@ -171,7 +182,7 @@ server.silent  false        default
 	if err := json.Unmarshal(data, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Schema != 1 || got.Environment != "development" || len(got.Keys) != 6 {
+	if got.Schema != 1 || got.Environment != "development" || len(got.Keys) != 7 {
 		t.Fatalf("JSON: %s", data)
 	}
 	wantKey := map[string]any{

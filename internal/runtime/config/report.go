@@ -45,11 +45,14 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 
 // WriteText writes a table of keys, values and sources.
 func (r *Report) WriteText(w io.Writer) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tw, "# environment: %s\n", r.Env)
-	fmt.Fprintln(tw, "KEY\tVALUE\tSOURCE")
+	var b strings.Builder
+	fmt.Fprintf(&b, "# environment: %s\nKEY\tVALUE\tSOURCE\n", r.Env)
 	for _, v := range r.Values {
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", v.Path, display(v.Value), v.Source)
+		fmt.Fprintf(&b, "%s\t%s\t%s\n", v.Path, display(v.Value), v.Source)
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(tw, b.String()); err != nil {
+		return err
 	}
 	return tw.Flush()
 }

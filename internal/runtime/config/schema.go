@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -200,7 +201,7 @@ func newSchema(t reflect.Type) (*schema, error) {
 		return nil, fmt.Errorf("configuration is a %v, want a struct", t)
 	}
 	s := &schema{root: newSection(""), envs: map[string]string{}}
-	s.walk(t, s.root, nil, "")
+	s.walk(t, s.root, nil, above{})
 	for _, f := range s.fields {
 		if other, ok := s.envs[strings.TrimSuffix(f.Env, "_FILE")]; ok && strings.HasSuffix(f.Env, "_FILE") {
 			s.fail("%s: variable %s would also name a file for %s; set another with an env tag", f.Path, f.Env, other)
@@ -213,20 +214,26 @@ func (s *schema) fail(format string, args ...any) {
 	s.errs = append(s.errs, fmt.Errorf(format, args...))
 }
 
-// walk adds the fields of t to sec; prefix is the start of their variables.
-func (s *schema) walk(t reflect.Type, sec *section, index []int, prefix string) {
+// above is what keys inherit from the sections they are in.
+type above struct {
+	prefix string // the start of their variables
+	doc    string // said of each of them
+}
+
+// walk adds the fields of t to sec.
+func (s *schema) walk(t reflect.Type, sec *section, index []int, up above) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		name, options, _ := strings.Cut(sf.Tag.Get("yaml"), ",")
 		inline := options == "inline" || sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct
-		at := append(index[:len(index):len(index)], i)
+		at := slices.Concat(index, []int{i})
 		switch {
 		case name == "-" || !sf.IsExported() && !sf.Anonymous:
 			continue
 		case inline && sf.Type.Kind() != reflect.Struct:
 			s.fail("field %s.%s: inline needs a struct, not a %v", t, sf.Name, sf.Type)
 		case inline:
-			s.walk(sf.Type, sec, at, prefix)
+			s.walk(sf.Type, sec, at, up)
 		case name == "" || strings.ContainsAny(name, ". "):
 			s.fail("field %s.%s: its yaml tag must name a key", t, sf.Name)
 		case sec.fields[name] != nil || sec.sections[name] != nil:
@@ -235,19 +242,22 @@ func (s *schema) walk(t reflect.Type, sec *section, index []int, prefix string) 
 			sub := newSection(join(sec.path, name))
 			sec.names = append(sec.names, name)
 			sec.sections[name] = sub
-			s.walk(sf.Type, sub, at, sectionPrefix(sec, name, prefix, sf.Tag.Get("env")))
+			s.walk(sf.Type, sub, at, above{
+				prefix: sectionPrefix(sec, name, up.prefix, sf.Tag.Get("env")),
+				doc:    sentences(sf.Tag.Get("doc"), up.doc),
+			})
 		default:
-			s.add(sf, sec, name, at, prefix)
+			s.add(sf, sec, name, at, up)
 		}
 	}
 }
 
-func (s *schema) add(sf reflect.StructField, sec *section, name string, index []int, prefix string) {
+func (s *schema) add(sf reflect.StructField, sec *section, name string, index []int, up above) {
 	tag := sf.Tag
 	f := &field{
 		Key: Key{
-			Path: join(sec.path, name), Doc: tag.Get("doc"),
-			Min: tag.Get("min"), Max: tag.Get("max"), Env: prefix + upperSnake(name),
+			Path: join(sec.path, name), Env: up.prefix + upperSnake(name), Doc: sentences(tag.Get("doc"), up.doc),
+			Min: tag.Get("min"), Max: tag.Get("max"),
 		},
 		index: index, typ: sf.Type, initial: reflect.Zero(sf.Type),
 	}
@@ -349,6 +359,17 @@ func bound(text string) (*float64, error) {
 		return nil, fmt.Errorf("%q is not a number", text)
 	}
 	return &n, nil
+}
+
+// sentences is the parts that are not empty as one text.
+func sentences(parts ...string) string {
+	var text []string
+	for _, part := range parts {
+		if part != "" {
+			text = append(text, strings.TrimSuffix(part, ".")+".")
+		}
+	}
+	return strings.Join(text, " ")
 }
 
 func join(path, name string) string {
