@@ -48,6 +48,7 @@ type settings struct {
 		Small  uint8    `yaml:"small" default:"7"`
 		Ports  []int    `yaml:"ports" default:"1,2"`
 		Kinds  []string `yaml:"kinds" enum:"red,green"`
+		Code   int      `yaml:"code" secret:"true" max:"99"`
 	} `yaml:"app"`
 }
 
@@ -225,6 +226,7 @@ func TestFaults(t *testing.T) {
 		{"merge key", "app: &a {pin: x}\nwebServer: {<<: *a}", nil, "default.yaml:2: webServer: merge keys (<<) are not supported; write the keys out"},
 		{"self reference", "app: &a\n  pin: *a", nil, "default.yaml:2: app.pin: want a string, got a mapping"},
 		{"two documents", "app: {}\n---\napp: {}", nil, "default.yaml:2: a second document; keep one document in a file"},
+		{"syntax of a second document", "app: {}\n---\n[", nil, "default.yaml:3: not valid YAML: did not find expected node content"},
 		{"syntax", "app:\n  pin: [", nil, "default.yaml:2: not valid YAML: did not find expected node content"},
 		{"complex key", "? [a]\n: b", nil, "default.yaml:1: a key must be a plain name, got a list"},
 		{"large file", strings.Repeat("#", 256<<10+1), nil, "default.yaml: larger than 262144 bytes"},
@@ -361,6 +363,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 		{"like an alias", "app: {token: *hunter2}", nil, true},
 		{"tagged", "app: {token: !!int hunter2}", nil, true},
 		{"bad YAML", "app:\n  token: \"hunter2\n  x: 'hunter2", nil, true},
+		{"not a number", "app: {code: hunter2}", []string{"APP_CODE=hunter2"}, true},
 		{"instead of a file", "", []string{"APP_TOKEN_FILE=/hunter2"}, true},
 	}
 	for _, tt := range tests {

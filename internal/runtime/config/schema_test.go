@@ -36,6 +36,7 @@ func TestKeys(t *testing.T) {
 		"app.small APP_SMALL integer",
 		"app.ports APP_PORTS list of integers",
 		"app.kinds APP_KINDS list of strings",
+		"app.code APP_CODE integer",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -46,7 +47,7 @@ func TestKeys(t *testing.T) {
 			secrets = append(secrets, k.Path)
 		}
 	}
-	if diff := cmp.Diff([]string{"app.apiKey", "app.token", "app.tokens"}, secrets); diff != "" {
+	if diff := cmp.Diff([]string{"app.apiKey", "app.token", "app.tokens", "app.code"}, secrets); diff != "" {
 		t.Errorf("secrets (-want +got):\n%s", diff)
 	}
 }
@@ -205,10 +206,14 @@ func TestPlaceholders(t *testing.T) {
 		t.Run(tt.secret, func(t *testing.T) {
 			var s settings
 			s.App.PIN = "changeme" // no secret: nobody's business
-			s.App.Tokens = []hidden{"fine and long", hidden(tt.secret)}
+			s.App.APIKey, s.App.Tokens = tt.secret, []hidden{"fine and long", hidden(tt.secret)}
+			var want []string
+			if tt.want {
+				want = []string{"app.apiKey", "app.tokens"}
+			}
 			got, err := config.Placeholders(&s)
-			if err != nil || (len(got) == 1 && got[0] == "app.tokens") != tt.want {
-				t.Errorf("placeholders = %v, %v; want app.tokens: %v", got, err, tt.want)
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("error %v, (-want +got):\n%s", err, diff)
 			}
 		})
 	}
