@@ -38,8 +38,7 @@ func askOpen(ctx context.Context, opts *newOptions, given map[string]string) err
 	iv := &interview{opts: opts, given: given}
 	var open []scaffold.Question
 	for _, q := range scaffold.Questions() {
-		_, answered := given[q.Key]
-		if !answered && !(q.Kind == scaffold.Choice && len(q.Choices) == 1) {
+		if _, answered := given[q.Key]; !answered && hasChoice(q, opts.Release) {
 			open = append(open, q)
 		}
 	}
@@ -57,6 +56,14 @@ func askOpen(ctx context.Context, opts *newOptions, given map[string]string) err
 		opts.Dir = given["name"]
 	}
 	return nil
+}
+
+// hasChoice reports whether more than one answer to q would be accepted.
+func hasChoice(q scaffold.Question, r scaffold.Release) bool {
+	if q.Key == "runtime" && !r.Published() {
+		return false // there is no module to refer to
+	}
+	return q.Kind != scaffold.Choice || len(q.Choices) > 1
 }
 
 // fallback is the default of q, given the answers so far and those in more.
@@ -152,8 +159,11 @@ func (c switchCell) Set(yes bool) { c.answerCell.Set(fmt.Sprint(yes)) }
 
 // runForm runs a form until it is submitted; breaking it off is [errInterrupted].
 func runForm(ctx context.Context, io *iostreams.IOStreams, groups ...*huh.Group) error {
+	keys := huh.NewDefaultKeyMap()
+	keys.Select.Filter.SetEnabled(false) // lists are short
 	err := huh.NewForm(groups...).
 		WithTheme(huh.ThemeBase16()).
+		WithKeyMap(keys).
 		WithProgramOptions(
 			tea.WithInput(io.In),
 			tea.WithOutput(io.Err),
