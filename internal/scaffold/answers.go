@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -94,6 +93,22 @@ func (a Answers) Check() error {
 		bad = append(bad, violations(q.Check(a))...)
 	}
 	return bad.orNil()
+}
+
+// byKey is a as the manifest records it.
+func (a Answers) byKey() map[string]any {
+	values := make(map[string]any, len(questions))
+	for _, q := range questions {
+		switch p := q.field(&a).(type) {
+		case *int:
+			values[q.Key] = *p
+		case *bool:
+			values[q.Key] = *p
+		case *string:
+			values[q.Key] = *p
+		}
+	}
+	return values
 }
 
 // ParseAnswers reads an answers file, YAML or JSON, into texts by key, ready for [Resolve]. It takes one flat
@@ -209,12 +224,4 @@ func violations(err error) Violations {
 		return Violations{one}
 	}
 	return nil
-}
-
-// plural is "1 file", "2 files".
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }

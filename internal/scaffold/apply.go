@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,49 +13,57 @@ import (
 	"github.com/famcp/famcp/internal/scaffold/render"
 )
 
-// Progress is told how far Apply is: done counts up to total. It is called from the goroutine of Apply. A nil
-// Progress is silent.
+// Progress is told how many of the files are written. It is called from the goroutine of [Plan.Apply]; a nil one is
+// silent.
 type Progress func(done, total int)
 
 // Result is what [Plan.Apply] did.
 type Result struct {
 	Dir    string // absolute
 	Commit string // hash of the first commit; empty when there is none
-	Branch string // of that commit
+	Branch string // that it is on, or will be; empty when no repository was made or committed to
 	Hint   string // why there is no commit and what to do about it; empty with one, and when none was wanted
 }
 
-// Apply writes the project. When it fails or ctx ends before the last step, nothing is left behind.
+// Apply writes the project and makes its first commit. Everything is put together in a temporary directory and moved
+// to the target when it is complete: when Apply fails or ctx ends, nothing is left behind. A plan is applied once.
 func (p *Plan) Apply(ctx context.Context, progress Progress) (*Result, error) {
 	return p.apply(ctx, progress, realDisk{})
 }
 
 func (p *Plan) apply(ctx context.Context, progress Progress, d disk) (_ *Result, err error) {
+	result := &Result{Dir: p.Target.Dir}
+	files := p.Files
+	if p.opts.Git {
+		repository, err := p.firstCommit(result)
+		if err != nil {
+			return nil, err
+		}
+		files = slices.Concat(files, repository)
+	}
 	parent := p.Target.Dir
 	if p.Target.State == Absent {
 		parent = filepath.Dir(parent)
 	}
 	staging, err := d.MkdirTemp(parent, stagingPrefix)
 	if err != nil {
-		return nil, fmt.Errorf("writing to %q: %w", parent, errors.Join(err, os.RemoveAll(staging)))
+		return nil, fmt.Errorf("the project cannot be written: %w", err)
 	}
-	defer func() {
-		if p.Target.State != Absent || err != nil {
-			err = errors.Join(err, os.RemoveAll(staging))
+	// A rename onto a directory fails on most systems, so an existing target gets the entries one by one.
+	if err = stage(ctx, d, staging, files, progress); err == nil {
+		if p.Target.State == Absent {
+			err = d.Rename(staging, p.Target.Dir)
+		} else {
+			err = moveEntries(ctx, d, staging, p.Target.Dir)
 		}
-	}()
-	if err := stage(ctx, d, staging, p.Files, progress); err != nil {
-		return nil, err
 	}
-	if p.Target.State == Absent {
-		err = d.Rename(staging, p.Target.Dir)
-	} else {
-		err = moveEntries(ctx, d, staging, p.Target.Dir)
+	if err != nil || p.Target.State != Absent {
+		err = errors.Join(err, os.RemoveAll(staging))
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("writing the project: %w", err)
 	}
-	return &Result{Dir: p.Target.Dir}, nil
+	return result, nil
 }
 
 // stage writes files below dir, which exists.
@@ -64,16 +73,23 @@ func stage(ctx context.Context, d disk, dir string, files []render.File, progres
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for _, parent := range parents(f.Path) {
-			if !made[parent] {
-				if err := d.Mkdir(filepath.Join(dir, filepath.FromSlash(parent))); err != nil {
-					return err
-				}
-				made[parent] = true
-			}
+		dirs := parents(f.Path)
+		if f.Mode.IsDir() {
+			dirs = append(dirs, f.Path)
 		}
-		if err := d.WriteFile(filepath.Join(dir, filepath.FromSlash(f.Path)), f.Data, f.Mode); err != nil {
-			return err
+		for _, name := range dirs {
+			if made[name] {
+				continue
+			}
+			if err := d.Mkdir(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+				return err
+			}
+			made[name] = true
+		}
+		if !f.Mode.IsDir() {
+			if err := d.WriteFile(filepath.Join(dir, filepath.FromSlash(f.Path)), f.Data, f.Mode); err != nil {
+				return err
+			}
 		}
 		if progress != nil {
 			progress(i+1, len(files))
@@ -92,33 +108,48 @@ func parents(name string) []string {
 	return dirs
 }
 
-// moveEntries moves all that is in from to the directory to, and back again when one cannot be moved.
-func moveEntries(ctx context.Context, d disk, from, to string) (err error) {
+// moveEntries moves all that is in the directory from to the directory to, or nothing. Of a directory that is in both
+// it moves the entries.
+func moveEntries(ctx context.Context, d disk, from, to string) error {
+	var moved [][2]string
+	err := walkMoves(from, to, func(source, target string) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := d.Rename(source, target); err != nil {
+			return err
+		}
+		moved = append(moved, [2]string{source, target})
+		return nil
+	})
+	if err == nil {
+		return nil
+	}
+	for _, m := range slices.Backward(moved) {
+		err = errors.Join(err, os.Rename(m[1], m[0]))
+	}
+	return err
+}
+
+func walkMoves(from, to string, move func(source, target string) error) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
 	}
-	var moved []string
-	defer func() {
-		if err == nil {
-			return
-		}
-		for _, name := range slices.Backward(moved) {
-			err = errors.Join(err, os.Rename(filepath.Join(to, name), filepath.Join(from, name)))
-		}
-	}()
 	for _, entry := range entries {
-		if err := ctx.Err(); err != nil {
+		source, target := filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name())
+		info, err := os.Lstat(target)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			err = move(source, target)
+		case err == nil && info.IsDir() && entry.IsDir():
+			err = walkMoves(source, target, move)
+		case err == nil:
+			err = fmt.Errorf("%q appeared meanwhile", target)
+		}
+		if err != nil {
 			return err
 		}
-		target := filepath.Join(to, entry.Name())
-		if _, err := os.Lstat(target); err == nil {
-			return fmt.Errorf("%q appeared while the project was being written; nothing was changed", target)
-		}
-		if err := d.Rename(filepath.Join(from, entry.Name()), target); err != nil {
-			return err
-		}
-		moved = append(moved, entry.Name())
 	}
 	return nil
 }

@@ -1,14 +1,15 @@
 package scaffold
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 )
 
 // disk is what Apply does to the file system; tests make it fail at any point.
 type disk interface {
-	MkdirTemp(dir, pattern string) (string, error)
-	Mkdir(path string) error // mode 0755 whatever the umask
+	Mkdir(path string) error                       // mode 0755 whatever the umask
+	MkdirTemp(dir, pattern string) (string, error) // likewise; nothing is left on an error
 	WriteFile(path string, data []byte, mode fs.FileMode) error
 	Rename(from, to string) error
 }
@@ -20,7 +21,10 @@ func (realDisk) MkdirTemp(dir, pattern string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return path, os.Chmod(path, 0o755)
+	if err := os.Chmod(path, 0o755); err != nil {
+		return "", errors.Join(err, os.Remove(path))
+	}
+	return path, nil
 }
 
 func (realDisk) Mkdir(path string) error {

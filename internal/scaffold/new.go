@@ -5,9 +5,12 @@ package scaffold
 import (
 	"context"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/famcp/famcp/internal/scaffold/gomod"
+	"github.com/famcp/famcp/internal/scaffold/manifest"
 	"github.com/famcp/famcp/internal/scaffold/render"
 )
 
@@ -43,6 +46,7 @@ type Plan struct {
 
 // PlanNew renders a project and checks everything that can be checked without writing. Bad answers are [Violations].
 func PlanNew(ctx context.Context, o NewOptions) (*Plan, error) {
+	o.setDefaults()
 	if err := o.Answers.Check(); err != nil {
 		return nil, err
 	}
@@ -53,12 +57,40 @@ func PlanNew(ctx context.Context, o NewOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := render.Project(o.Templates, dataFor(o.Answers))
+	files, err := project(o)
 	if err != nil {
 		return nil, err
 	}
 	return &Plan{Target: target, Answers: o.Answers, Files: files, opts: o}, ctx.Err()
 }
+
+// project is every file of the project, sorted by path.
+func project(o NewOptions) ([]render.File, error) {
+	files, err := render.Project(o.Templates, dataFor(o.Answers))
+	if err != nil {
+		return nil, err
+	}
+	modules, err := moduleFiles(o)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, modules...)
+	slices.SortFunc(files, byPath)
+	record, err := manifest.Record(manifest.Manifest{
+		Famcp:    o.Release.Version,
+		Template: o.Release.Version,
+		Runtime:  o.Release.Version,
+		Answers:  o.Answers.byKey(),
+	}, files)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, record...)
+	slices.SortFunc(files, byPath)
+	return files, nil
+}
+
+func byPath(a, b render.File) int { return strings.Compare(a.Path, b.Path) }
 
 var errUnpublished = Violation{
 	Key: "runtime", Flag: "runtime",

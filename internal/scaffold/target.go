@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/famcp/famcp/internal/scaffold/vcs"
 )
 
 // State is what was found at the target.
@@ -48,8 +50,16 @@ func CheckTarget(dir string) (Target, error) {
 			return Target{}, fmt.Errorf("target directory %q: %w", abs, err)
 		}
 	}
-	t.Repository = repositoryAt(t.Dir)
+	t.Repository = vcs.Root(physical(t.Dir))
 	return t, nil
+}
+
+// physical is dir, which may not exist yet, as git sees it: without links above it.
+func physical(dir string) string {
+	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
+		return filepath.Join(parent, filepath.Base(dir))
+	}
+	return dir
 }
 
 func stateOf(dir string) (State, error) {
@@ -125,36 +135,4 @@ func (e *NotEmptyError) Error() string {
 		next = "an interrupted run left it behind, remove it"
 	}
 	return fmt.Sprintf("target directory %q is not empty: it holds %s; %s", e.Dir, list, next)
-}
-
-// repositoryAt is the root of the git repository around dir, found the way git does it: by a .git that is a
-// repository or points to one, in dir or above.
-func repositoryAt(dir string) string {
-	for {
-		if isRepository(filepath.Join(dir, ".git")) {
-			return dir
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return ""
-		}
-		dir = parent
-	}
-}
-
-func isRepository(dotGit string) bool {
-	info, err := os.Stat(dotGit)
-	if err != nil {
-		return false
-	}
-	if !info.IsDir() { // of a linked worktree or a submodule
-		data, err := os.ReadFile(dotGit)
-		return err == nil && strings.HasPrefix(string(data), "gitdir: ")
-	}
-	for _, name := range []string{"HEAD", "objects", "refs"} {
-		if _, err := os.Lstat(filepath.Join(dotGit, name)); err != nil {
-			return false
-		}
-	}
-	return true
 }

@@ -23,3 +23,12 @@ type File struct {
 	Owner Owner
 	Data  []byte
 }
+
+// Valid reports whether o is one of the owners.
+func (o Owner) Valid() bool {
+	switch o {
+	case Locked, Structural, Managed, Seeded, Record:
+		return true
+	}
+	return false
+}

@@ -102,9 +102,7 @@ func Destination(source string) string {
 }
 
 func renderFile(name, target string, data []byte, d Data) ([]byte, error) {
-	if !bytes.ContainsRune(data, 0) { // text: a checkout on Windows may have turned its LF into CRLF
-		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-	}
+	data = LF(data)
 	var err error
 	if strings.HasSuffix(name, tmplExt) {
 		if data, err = execute(name, data, d); err != nil {
@@ -117,6 +115,14 @@ func renderFile(name, target string, data []byte, d Data) ([]byte, error) {
 		}
 	}
 	return data, nil
+}
+
+// LF ends the lines of a text in LF, which a checkout on Windows may have turned into CRLF. Other data stays.
+func LF(data []byte) []byte {
+	if bytes.IndexByte(data, 0) >= 0 {
+		return data
+	}
+	return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 }
 
 func execute(name string, text []byte, d Data) ([]byte, error) {

@@ -1,0 +1,121 @@
+// Package manifest keeps a project's record of how it was made, which is what makes upgrades possible: who owns each
+// file, what it was when famcp wrote it, and from which answers and versions.
+package manifest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/famcp/famcp/internal/scaffold/render"
+)
+
+// The record's files, relative to the project.
+const (
+	Path       = ".famcp/manifest.yaml"
+	BasePath   = ".famcp/base.zip"
+	ignorePath = ".famcp/.gitignore"
+)
+
+// schema is the format of the manifest; a famcp refuses a newer one.
+const schema = 1
+
+// Manifest is the content of .famcp/manifest.yaml.
+type Manifest struct {
+	Schema   int              `yaml:"schema"`
+	Famcp    string           `yaml:"famcp"`    // version that wrote the project last; empty for a development build
+	Template string           `yaml:"template"` // version of the template
+	Runtime  string           `yaml:"runtime"`  // version of the runtime
+	Answers  map[string]any   `yaml:"answers"`  // by the keys of the questions
+	Files    map[string]Entry `yaml:"files"`    // by path; not the record itself
+}
+
+// Entry is what is recorded of one file.
+type Entry struct {
+	Owner  render.Owner `yaml:"owner"`
+	SHA256 string       `yaml:"sha256"` // of what famcp wrote, in hexadecimal
+}
+
+// MarshalYAML puts an entry on one line, so that a change of a file is a change of a line.
+func (e Entry) MarshalYAML() (any, error) {
+	type plain Entry
+	var n yaml.Node
+	err := n.Encode(plain(e))
+	n.Style = yaml.FlowStyle
+	return &n, err
+}
+
+// Entries are the entries of files.
+func Entries(files []render.File) map[string]Entry {
+	entries := make(map[string]Entry, len(files))
+	for _, f := range files {
+		sum := sha256.Sum256(f.Data)
+		entries[f.Path] = Entry{Owner: f.Owner, SHA256: hex.EncodeToString(sum[:])}
+	}
+	return entries
+}
+
+const header = `# The record of what famcp wrote, and from which answers. famcp upgrade needs it: keep it in git, do not edit it.
+`
+
+// Record returns the files that record m, whose Schema and Files it fills in, and the rendered files.
+func Record(m Manifest, files []render.File) ([]render.File, error) {
+	m.Schema = schema
+	m.Files = Entries(files)
+	var text bytes.Buffer
+	text.WriteString(header)
+	enc := yaml.NewEncoder(&text)
+	enc.SetIndent(2)
+	if err := errors.Join(enc.Encode(m), enc.Close()); err != nil {
+		return nil, fmt.Errorf("writing %s: %w", Path, err)
+	}
+	base, err := Base(files)
+	if err != nil {
+		return nil, err
+	}
+	return []render.File{
+		{Path: ignorePath, Mode: 0o644, Owner: render.Record, Data: []byte("tmp/\n")},
+		{Path: BasePath, Mode: 0o644, Owner: render.Record, Data: base},
+		{Path: Path, Mode: 0o644, Owner: render.Record, Data: text.Bytes()},
+	}, nil
+}
+
+var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// Parse reads a manifest and checks all of it.
+func Parse(data []byte) (*Manifest, error) {
+	var m Manifest
+	if err := yaml.Unmarshal(data, &m); err != nil {
+		return nil, damaged(err)
+	}
+	switch {
+	case m.Schema > schema:
+		return nil, fmt.Errorf("%s has schema %d, and this famcp knows %d; use the newer famcp that wrote it", Path, m.Schema, schema)
+	case m.Schema != schema:
+		return nil, damaged(errors.New("it has no schema"))
+	case len(m.Answers) == 0:
+		return nil, damaged(errors.New("it has no answers"))
+	}
+	for name, e := range m.Files {
+		if !fs.ValidPath(name) || name == "." {
+			return nil, damaged(fmt.Errorf("%q is not a path inside the project", name))
+		}
+		if !e.Owner.Valid() {
+			return nil, damaged(fmt.Errorf("file %s has the unknown owner %q", name, e.Owner))
+		}
+		if !hexSHA256.MatchString(e.SHA256) {
+			return nil, damaged(fmt.Errorf("file %s has no SHA-256", name))
+		}
+	}
+	return &m, nil
+}
+
+func damaged(err error) error {
+	return fmt.Errorf("%s is damaged: %w; restore it from git", Path, err)
+}
