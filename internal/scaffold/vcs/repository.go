@@ -54,13 +54,13 @@ func Unborn(dotGit string) (branch, reason string) {
 	if format := s.values["extensions.objectformat"]; (format != "" && format != "sha1") || s.values["extensions.refstorage"] != "" {
 		return "", "its repository has a newer format"
 	}
-	if _, err := os.Lstat(filepath.Join(dotGit, "index")); err == nil {
-		return "", "its repository has staged changes"
-	}
 	head, err := os.ReadFile(filepath.Join(dotGit, "HEAD"))
 	branch, ok := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: refs/heads/")
 	if err != nil || !ok || hasRefs(dotGit) {
 		return "", "its repository already has commits"
+	}
+	if _, err := os.Lstat(filepath.Join(dotGit, "index")); err == nil {
+		return "", "its repository has staged changes"
 	}
 	if plumbing.NewBranchReferenceName(branch).Validate() != nil {
 		return "", "its repository has no usable branch"
