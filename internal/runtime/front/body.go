@@ -1,0 +1,85 @@
+package front
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+const (
+	bodyTimeout = 30 * time.Second // for a whole body; slower ones are cut
+	idWindow    = 8 << 10          // where the id of a body over the cap is looked for
+)
+
+var errTooLarge = errors.New("the body is over the cap")
+
+// readBody reads the body of r up to limit bytes. On [errTooLarge] it returns
+// the beginning of the body.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	conn := http.NewResponseController(w)
+	// Recorders of tests have no connection; a server's always has.
+	_ = conn.SetReadDeadline(time.Now().Add(bodyTimeout))
+	if r.ContentLength > limit {
+		head, err := io.ReadAll(io.LimitReader(r.Body, min(idWindow, limit)))
+		if err != nil {
+			return nil, err
+		}
+		return head, errTooLarge
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return body, errTooLarge
+	}
+	if err != nil {
+		return nil, err
+	}
+	// From here on net/http watches the connection for the client going away;
+	// a deadline would look like that.
+	_ = conn.SetReadDeadline(time.Time{})
+	return body, nil
+}
+
+// findID returns the id of a message of which only the beginning is known, or
+// nil. go-sdk clients give up the session on an error without the id.
+func findID(head []byte) json.RawMessage {
+	dec := json.NewDecoder(bytes.NewReader(head[:min(len(head), idWindow)]))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil
+		}
+		var value json.RawMessage
+		if dec.Decode(&value) != nil {
+			return nil
+		}
+		if key == "id" {
+			return validID(value)
+		}
+	}
+	return nil
+}
+
+// validID returns raw when it can be the id of a request, else nil.
+func validID(raw json.RawMessage) json.RawMessage {
+	probe, _ := json.Marshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+	}{"2.0", raw, "ping"})
+	m, err := protocol.Parse(probe)
+	if err != nil {
+		return nil
+	}
+	return m.ID
+}

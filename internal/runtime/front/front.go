@@ -1,0 +1,266 @@
+// Package front is the HTTP front of a server: it guards, routes and answers
+// every request before and after the engines that speak MCP.
+//
+// # Two eras on one endpoint
+//
+// A request on /mcp is read once, under the body cap, and parsed. What the
+// headers and the body say decides the era (contract §1): sessions go to
+// go-sdk's stateful handler, everything since 2026-07-28 to a handler without
+// sessions. Both serve the same *mcp.Server. What they cannot know is decided
+// here, before delegation: which revision is spoken, whether headers and body
+// agree, who owns a session, whether a batch is allowed.
+//
+// # Answers
+//
+// Engines write into an exchange, never to the client. It reads their output
+// back as messages and sends it the way the client accepts: whole as JSON, or
+// as a stream that lives as long as it has something to say. It also turns
+// what an engine refuses in its own words into the contract's errors.
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/famcp/famcp/internal/runtime/call"
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// Path is where the protocol is served.
+const Path = "/mcp"
+
+// Config configures a [Front]. It is copied by [New].
+type Config struct {
+	Server *mcp.Server // required; serves both eras
+	Calls  *call.Table // required; the key of each request's facts is sent in [call.Header]
+
+	Name, Version, Title, Description string // shown on the home page and by /health
+
+	Eras protocol.Eras // zero serves both
+
+	MaxBody     int64         // bytes of a request body; zero is 1 MiB
+	MaxSessions int           // live legacy sessions; zero is without limit
+	SessionIdle time.Duration // a legacy session without request or stream ends after it; zero never
+
+	Hosts     []string // names served besides the loopback ones: webServer.allowedHosts
+	Origins   []string // browser origins served besides loopback ones: webServer.originHosts
+	CheckHost bool     // check Host on every address; on loopback it is always checked
+
+	Checks []Check // of /health and /ready
+	Routes []Route // the project's own handlers, behind the same guards
+
+	// Authorize decides on a request after its body is parsed and its method
+	// is known to exist, before anything is delegated; nil lets everyone in.
+	// The message is nil for GET, DELETE and the project's routes. It may
+	// change the facts' subject, scopes and claims.
+	Authorize func(context.Context, *http.Request, *call.Facts, *protocol.Message) *Refusal
+
+	Logger *slog.Logger // nil logs nothing
+}
+
+// Route is a handler of the project. Pattern is one of [http.ServeMux]. A
+// route that is not Public passes [Config].Authorize first.
+type Route struct {
+	Pattern string
+	Handler http.Handler
+	Public  bool
+}
+
+// Refusal is an answer instead of a delegation.
+type Refusal struct {
+	Status  int // HTTP status; zero follows from Code
+	Code    int64
+	Message string
+	Data    protocol.ErrorData // RequestID is filled in
+	Header  http.Header        // added to the response, such as WWW-Authenticate
+}
+
+// Front is the HTTP handler of a server. It is safe for concurrent use.
+type Front struct {
+	cfg      Config
+	log      *slog.Logger
+	hosts    hostSet
+	origins  originSet
+	routes   *http.ServeMux
+	public   map[string]bool // by pattern of routes
+	home     []byte
+	started  time.Time
+	liveness prober
+	ready    prober
+
+	legacy http.Handler // sessions
+	modern http.Handler // one request each
+
+	sessions sessionTable
+	running  exchanges
+}
+
+// New returns a front. It starts nothing.
+func New(cfg Config) (*Front, error) {
+	if cfg.Server == nil || cfg.Calls == nil {
+		return nil, errors.New("front: Server and Calls are required")
+	}
+	if cfg.MaxBody == 0 {
+		cfg.MaxBody = 1 << 20
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	f := &Front{
+		cfg: cfg, log: cfg.Logger, routes: http.NewServeMux(), public: map[string]bool{}, started: time.Now(),
+		sessions: sessionTable{limit: cfg.MaxSessions, idle: cfg.SessionIdle},
+		liveness: newProber(Liveness, cfg.Checks), ready: newProber(Readiness, cfg.Checks),
+	}
+	var err error
+	if f.hosts, err = newHostSet(cfg.Hosts); err != nil {
+		return nil, err
+	}
+	if f.origins, err = newOriginSet(cfg.Origins); err != nil {
+		return nil, err
+	}
+	if f.home, err = renderHome(&cfg); err != nil {
+		return nil, err
+	}
+	for _, r := range cfg.Routes {
+		if err := f.addRoute(r); err != nil {
+			return nil, err
+		}
+	}
+	server := func(*http.Request) *mcp.Server { return cfg.Server }
+	// Host and body size are checked here; the idle time is ours too, because
+	// an open stream counts as use.
+	f.legacy = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		Logger: cfg.Logger, MaxRequestBodyBytes: -1, DisableLocalhostProtection: true,
+	})
+	f.modern = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		Logger: cfg.Logger, MaxRequestBodyBytes: -1, DisableLocalhostProtection: true,
+		Stateless: true, PropagateRequestCancellation: true,
+	})
+	f.sessions.end = f.endSession
+	return f, nil
+}
+
+// addRoute registers r. ServeMux panics on a bad or conflicting pattern, which
+// here is the project's input.
+func (f *Front) addRoute(r Route) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("route %q: %v", r.Pattern, p)
+		}
+	}()
+	f.routes.Handle(r.Pattern, r.Handler)
+	f.public[r.Pattern] = r.Public
+	return nil
+}
+
+// Drain makes readiness fail and refuses new sessions and calls with 503;
+// what runs goes on, and clients can still answer its questions.
+func (f *Front) Drain() { f.running.drain() }
+
+// Close drains, ends the streams that would last for ever, and waits for the
+// calls that run. When ctx ends first they are cancelled and its error is
+// returned. Sessions are closed in either case, so that
+// [http.Server.Shutdown] finds nothing to wait for.
+func (f *Front) Close(ctx context.Context) error {
+	err := f.running.close(ctx)
+	f.sessions.closeAll()
+	return err
+}
+
+// ServerDefaults sets the limits of s that protect it from slow clients
+// without cutting streams: there is no write timeout, and bodies are timed by
+// the front.
+func ServerDefaults(s *http.Server) {
+	s.ReadHeaderTimeout = 10 * time.Second
+	s.IdleTimeout = 2 * time.Minute
+	s.MaxHeaderBytes = 64 << 10
+}
+
+// exchanges keeps track of what is being served.
+type exchanges struct {
+	mu       sync.Mutex
+	draining bool
+	closing  bool
+	calls    map[*running]struct{}
+	idle     chan struct{} // closed when closing and no call is left
+}
+
+// running is one request in service.
+type running struct {
+	cancel  context.CancelCauseFunc
+	endless bool // a stream that ends only with its client or the server
+}
+
+var errClosing = errors.New("the server is closing")
+
+// enter registers a request; the caller runs leave when it is over.
+func (e *exchanges) enter(ctx context.Context, endless bool) (_ context.Context, cancel context.CancelCauseFunc, leave func()) {
+	ctx, cancel = context.WithCancelCause(ctx)
+	r := &running{cancel: cancel, endless: endless}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.calls == nil {
+		e.calls = map[*running]struct{}{}
+	}
+	e.calls[r] = struct{}{}
+	if endless && e.closing {
+		cancel(errClosing)
+	}
+	return ctx, cancel, func() {
+		cancel(nil)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.calls, r)
+		if e.closing && len(e.calls) == 0 && e.idle != nil {
+			close(e.idle)
+			e.idle = nil
+		}
+	}
+}
+
+func (e *exchanges) drain() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.draining = true
+}
+
+func (e *exchanges) isDraining() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.draining
+}
+
+func (e *exchanges) close(ctx context.Context) error {
+	e.mu.Lock()
+	e.draining, e.closing = true, true
+	idle := make(chan struct{})
+	if len(e.calls) == 0 {
+		close(idle)
+	} else {
+		e.idle = idle
+	}
+	for r := range e.calls {
+		if r.endless {
+			r.cancel(errClosing)
+		}
+	}
+	e.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for r := range e.calls {
+		r.cancel(errClosing)
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,416 @@
+package front
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/famcp/famcp/internal/runtime/call"
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// maxBatch bounds what one body can start at once.
+const maxBatch = 64
+
+// serveInitialize opens a session.
+func (f *Front) serveInitialize(p *request) {
+	m := p.message
+	if !f.cfg.Eras.Serves(protocol.EraLegacy) {
+		f.refuseVersion(p, m.ParamString("protocolVersion"))
+		return
+	}
+	if f.running.isDraining() {
+		f.refuse(p.w, m.ID, draining)
+		return
+	}
+	facts := f.facts(p.w, p.r, protocol.EraLegacy, m)
+	facts.CanAsk = p.accept.stream
+	if !f.authorize(p.w, p.r, facts, m) {
+		return
+	}
+	release, ok := f.sessions.reserve()
+	if !ok {
+		f.refuse(p.w, m.ID, Refusal{
+			Code: protocol.CodeUnavailable, Message: "too many sessions are open; retry later",
+			Data:   protocol.ErrorData{Reason: "mcp.sessions.max", RetryAfter: 30},
+			Header: http.Header{"Retry-After": {"30"}},
+		})
+		return
+	}
+	defer release()
+	ctx, drop, leave := f.running.enter(p.r.Context(), false)
+	defer leave()
+	opened := false
+	wireID := sdkID(m.ID)
+	e := &exchange{
+		w: p.w, accept: p.accept, era: protocol.EraLegacy, requestID: facts.RequestID,
+		method: m.Method, id: m.ID, wireID: wireID, drop: drop,
+		opened: func(id, version string) { opened = true; f.sessions.add(id, version) },
+	}
+	f.delegate(ctx, f.legacy, e, p.r, replaceID(opaqueMeta(p.body, m), m, wireID), facts, func(h http.Header) {
+		h.Del(protocol.HeaderSession)
+		h.Del(protocol.HeaderVersion)
+	})
+	if id := e.header.Get(protocol.HeaderSession); id != "" && !opened {
+		f.endSession(&session{id: id}) // the client never learns of it
+	}
+}
+
+// authorize asks [Config].Authorize; m is nil for GET and DELETE. If it
+// refuses, the request has been answered.
+func (f *Front) authorize(w http.ResponseWriter, r *http.Request, facts *call.Facts, m *protocol.Message) bool {
+	if f.cfg.Authorize == nil {
+		return true
+	}
+	refusal := f.cfg.Authorize(r.Context(), r, facts, m)
+	if refusal == nil {
+		return true
+	}
+	f.refuse(w, facts.ID, *refusal)
+	return false
+}
+
+// serveSession serves a POST on a live session.
+func (f *Front) serveSession(p *request, s *session) {
+	if p.fault == protocol.ErrBatch && s.version == protocol.BatchRevision { //nolint:errorlint // returned as it is
+		f.serveBatch(p, s)
+		return
+	}
+	if p.fault != nil {
+		f.refuseFault(p)
+		return
+	}
+	m := p.message
+	if m.Kind == protocol.Request && f.running.isDraining() {
+		f.refuse(p.w, m.ID, draining)
+		return
+	}
+	facts := f.facts(p.w, p.r, protocol.EraLegacy, m)
+	facts.CanAsk = p.accept.stream
+	if !f.authorize(p.w, p.r, facts, m) {
+		return
+	}
+	e := &exchange{w: p.w, accept: p.accept}
+	if !f.deliver(p, s, m, p.body, facts, e) {
+		f.refuse(p.w, m.ID, duplicateID)
+	}
+}
+
+var duplicateID = Refusal{Code: protocol.CodeInvalidRequest, Message: "a request with this id is in flight on this session"}
+
+// deliver hands one message to the session's engine; false means that its id
+// is in flight.
+func (f *Front) deliver(p *request, s *session, m *protocol.Message, body []byte, facts *call.Facts, e *exchange) bool {
+	ctx, drop, leave := f.running.enter(p.r.Context(), false)
+	defer leave()
+	e.era, e.requestID, e.method, e.drop = protocol.EraLegacy, facts.RequestID, m.Method, drop
+	e.ask = func(id json.RawMessage) { go f.declineQuestion(s, id) }
+	body = opaqueMeta(body, m)
+	switch {
+	case m.Kind == protocol.Request:
+		wireID, end, ok := f.sessions.begin(s, m.ID, e.cancel)
+		if !ok {
+			return false
+		}
+		defer end()
+		e.id, e.wireID = m.ID, wireID
+		body = replaceID(body, m, wireID)
+	case m.Method == "notifications/cancelled":
+		body = f.cancelled(s, m, body)
+	}
+	if m.Kind == protocol.Response {
+		facts.ID = nil // it answers a question; nothing is called
+	}
+	if !legacyMethod(m.Method) {
+		e.header = http.Header{}
+		if e.id == nil {
+			e.status = http.StatusAccepted
+		} else {
+			e.fail(protocol.CodeMethodNotFound, "the method is not served here")
+		}
+		e.finish(ctx)
+		return true
+	}
+	f.delegate(ctx, f.legacy, e, p.r, body, facts, func(h http.Header) {
+		h.Set(protocol.HeaderVersion, s.version)
+		h.Set(protocol.HeaderSession, s.id)
+		h.Del(protocol.HeaderMethod)
+		h.Del(protocol.HeaderName)
+	})
+	if e.status == http.StatusNotFound && f.sessions.remove(s) {
+		f.log.Debug("session ended by the server", "requestId", facts.RequestID)
+	}
+	return true
+}
+
+// legacyMethod reports whether a method may exist on a session. The SDK has
+// one method table for both eras.
+func legacyMethod(method string) bool {
+	switch method {
+	case "server/discover", "subscriptions/listen", "tasks/update":
+		return false
+	}
+	return true
+}
+
+// cancelled notes a cancellation and names the call as the SDK knows it.
+func (f *Front) cancelled(s *session, m *protocol.Message, body []byte) []byte {
+	id := m.Params["requestId"]
+	wireID := f.sessions.cancel(s, id)
+	if wireID == nil || bytes.Equal(wireID, id) {
+		return body
+	}
+	return rewrite(body, func(params map[string]json.RawMessage) { params["requestId"] = wireID })
+}
+
+// declineQuestion answers a request of the server that the client cannot get.
+func (f *Front) declineQuestion(s *session, id json.RawMessage) {
+	f.inject(s, protocol.ErrorResponse(id, protocol.CodeInvalidRequest, "the client takes no stream and cannot be asked", protocol.ErrorData{}))
+}
+
+// inject sends a message to a session as if the client had.
+func (f *Front) inject(s *session, body []byte) {
+	h := http.Header{}
+	h.Set("Content-Type", "application/json")
+	f.internal(http.MethodPost, s, h, body)
+}
+
+func (f *Front) internal(method string, s *session, h http.Header, body []byte) {
+	r, err := http.NewRequestWithContext(context.Background(), method, Path, nil)
+	if err != nil { // impossible: method and path are constant
+		return
+	}
+	h.Set(protocol.HeaderSession, s.id)
+	if s.version != "" {
+		h.Set(protocol.HeaderVersion, s.version)
+	}
+	f.legacy.ServeHTTP(&exchange{header: http.Header{}}, f.engineRequest(r.Context(), r, body, h))
+}
+
+// endSession ends an SDK session. The SDK waits for the calls that run, so
+// they are cancelled first.
+func (f *Front) endSession(s *session) {
+	ids := f.sessions.inFlight(s)
+	go func() {
+		for _, id := range ids {
+			f.inject(s, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"the session ended"}}`, id))
+		}
+		f.internal(http.MethodDelete, s, http.Header{}, nil)
+	}()
+}
+
+// serveBatch serves the elements of a batch at the same time and answers with
+// an array of what they answer (2025-03-26, base protocol).
+func (f *Front) serveBatch(p *request, s *session) {
+	var elements []json.RawMessage
+	if err := json.Unmarshal(p.body, &elements); err != nil || len(elements) == 0 {
+		f.refuse(p.w, nil, Refusal{Code: protocol.CodeInvalidRequest, Message: "an empty batch is not a request"})
+		return
+	}
+	if len(elements) > maxBatch {
+		f.refuse(p.w, nil, Refusal{Code: protocol.CodeInvalidRequest, Message: fmt.Sprintf("a batch has at most %d messages", maxBatch)})
+		return
+	}
+	if f.running.isDraining() {
+		f.refuse(p.w, nil, draining)
+		return
+	}
+	answers := make([]json.RawMessage, len(elements))
+	var wg sync.WaitGroup
+	for i, body := range elements {
+		wg.Go(func() { answers[i] = f.serveElement(p, s, body) })
+	}
+	wg.Wait()
+	var present []json.RawMessage
+	for _, a := range answers {
+		if a != nil {
+			present = append(present, a)
+		}
+	}
+	if present == nil {
+		p.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	all, _ := json.Marshal(present) // parsed before, so it can be written
+	if p.accept.json {
+		p.w.Header().Set("Content-Type", "application/json")
+		_, _ = p.w.Write(all)
+		return
+	}
+	st := openStream(p.w, func(error) {})
+	st.send(event(all))
+	st.close()
+}
+
+// serveElement returns the answer to one message of a batch, or nil.
+func (f *Front) serveElement(p *request, s *session, body []byte) json.RawMessage {
+	requestID := p.w.Header().Get(protocol.HeaderRequestID)
+	refused := func(id json.RawMessage, x *Refusal) json.RawMessage {
+		x.Data.RequestID = requestID
+		return protocol.ErrorResponse(id, x.Code, x.Message, x.Data)
+	}
+	m, err := protocol.Parse(body)
+	if err != nil {
+		return refused(m.ID, &Refusal{Code: protocol.CodeInvalidRequest, Message: err.Error()})
+	}
+	if m.Method == "initialize" {
+		return refused(m.ID, &Refusal{Code: protocol.CodeInvalidRequest, Message: "initialize cannot be part of a batch"})
+	}
+	facts := f.facts(p.w, p.r, protocol.EraLegacy, m)
+	facts.CanAsk = false
+	if f.cfg.Authorize != nil {
+		if x := f.cfg.Authorize(p.r.Context(), p.r, facts, m); x != nil {
+			if m.Kind != protocol.Request {
+				return nil
+			}
+			return refused(m.ID, x)
+		}
+	}
+	e := &exchange{}
+	if !f.deliver(p, s, m, body, facts, e) {
+		x := duplicateID
+		return refused(m.ID, &x)
+	}
+	return e.final
+}
+
+// serveStream serves GET: the stream of a session.
+func (f *Front) serveStream(w http.ResponseWriter, r *http.Request) {
+	s, leave, ok := f.sessionOf(w, r)
+	if !ok {
+		return
+	}
+	defer leave()
+	if accept := acceptedBy(r.Header); !accept.stream {
+		f.refuse(w, nil, Refusal{
+			Status: http.StatusNotAcceptable, Code: protocol.CodeInvalidRequest,
+			Message: "this is a stream; Accept must allow text/event-stream",
+		})
+		return
+	}
+	if f.running.isDraining() {
+		f.refuse(w, nil, draining)
+		return
+	}
+	facts := f.facts(w, r, protocol.EraLegacy, &protocol.Message{})
+	if !f.authorize(w, r, facts, nil) {
+		return
+	}
+	ctx, drop, leave2 := f.running.enter(r.Context(), true)
+	defer leave2()
+	e := &exchange{w: w, accept: accepted{stream: true}, era: protocol.EraLegacy, requestID: facts.RequestID, drop: drop}
+	f.delegate(ctx, f.legacy, e, r, nil, facts, func(h http.Header) {
+		h.Set(protocol.HeaderVersion, s.version)
+		h.Set(protocol.HeaderSession, s.id)
+	})
+	if e.status == http.StatusNotFound {
+		f.sessions.remove(s)
+	}
+}
+
+// serveDelete serves DELETE: the end of a session.
+func (f *Front) serveDelete(w http.ResponseWriter, r *http.Request) {
+	s, leave, ok := f.sessionOf(w, r)
+	if !ok {
+		return
+	}
+	defer leave()
+	if !f.authorize(w, r, f.facts(w, r, protocol.EraLegacy, &protocol.Message{}), nil) {
+		return
+	}
+	if f.sessions.remove(s) {
+		f.endSession(s)
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// sessionOf returns the session that GET and DELETE name, or answers.
+func (f *Front) sessionOf(w http.ResponseWriter, r *http.Request) (*session, func(), bool) {
+	id := header(r.Header, protocol.HeaderSession)
+	if id == "" || isModernVersion(header(r.Header, protocol.HeaderVersion)) || !f.cfg.Eras.Serves(protocol.EraLegacy) {
+		f.refuseMethod(w)
+		return nil, nil, false
+	}
+	s, leave, ok := f.sessions.use(id)
+	if !ok {
+		f.refuse(w, nil, Refusal{Code: protocol.CodeSession, Message: sessionLost})
+		return nil, nil, false
+	}
+	return s, leave, true
+}
+
+// replaceID returns body with the id that the engine shall see.
+func replaceID(body []byte, m *protocol.Message, wireID json.RawMessage) []byte {
+	if bytes.Equal(m.ID, wireID) {
+		return body
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil {
+		return body
+	}
+	members["id"] = wireID
+	out, err := json.Marshal(members)
+	if err != nil {
+		return body
+	}
+	return out
+}
+
+// rewrite returns body with changed params.
+func rewrite(body []byte, change func(params map[string]json.RawMessage)) []byte {
+	var members, params map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil || json.Unmarshal(members["params"], &params) != nil || params == nil {
+		return body
+	}
+	change(params)
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return body
+	}
+	members["params"] = raw
+	out, err := json.Marshal(members)
+	if err != nil {
+		return body
+	}
+	return out
+}
+
+// opaqueMeta removes from a legacy message what a client of both eras put
+// into _meta for the other one: the SDK would go by it (contract §1).
+func opaqueMeta(body []byte, m *protocol.Message) []byte {
+	meta, ok := m.Params["_meta"]
+	if !ok {
+		return body
+	}
+	reserved := m.Meta == nil && string(meta) != "{}"
+	for key := range m.Meta {
+		reserved = reserved || isReserved(key)
+	}
+	if !reserved {
+		return body
+	}
+	return rewrite(body, func(params map[string]json.RawMessage) {
+		kept := map[string]json.RawMessage{}
+		for key, value := range m.Meta {
+			if !isReserved(key) {
+				kept[key] = value
+			}
+		}
+		if len(kept) == 0 {
+			delete(params, "_meta")
+			return
+		}
+		params["_meta"], _ = json.Marshal(kept) // parsed before, so it can be written
+	})
+}
+
+func isReserved(key string) bool {
+	switch key {
+	case protocol.MetaVersion, protocol.MetaCapabilities, protocol.MetaClientInfo, protocol.MetaLogLevel:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,161 @@
+package front
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// serveModern serves a message of the era without sessions. The order of the
+// checks is contract §1; a message with several faults gets the first.
+func (f *Front) serveModern(p *request) {
+	m := p.message
+	switch {
+	case p.fault != nil:
+		f.refuseFault(p)
+		return
+	case m.Kind == protocol.Notification:
+		// Nothing that a client may notify concerns a server without sessions:
+		// it cancels by closing the connection.
+		if p.version != "" && !f.servesModern(p.version) {
+			f.refuseVersion(p, p.version)
+			return
+		}
+		p.w.WriteHeader(http.StatusAccepted)
+		return
+	case m.Kind == protocol.Response:
+		f.refuse(p.w, m.ID, Refusal{Code: protocol.CodeInvalidRequest, Message: "no request of the server is open; send a request or a notification"})
+		return
+	}
+	if field := missingMeta(m); field != "" {
+		f.refuse(p.w, m.ID, Refusal{
+			Code: protocol.CodeInvalidParams, Message: "params._meta must carry " + field,
+			Data: protocol.ErrorData{Field: "_meta." + field, Reason: "required"},
+		})
+		return
+	}
+	if name, reason := mismatch(p.r.Header, m); name != "" {
+		f.refuse(p.w, m.ID, Refusal{
+			Code: protocol.CodeHeaderMismatch, Message: "header " + name + " " + reason,
+			Data: protocol.ErrorData{Field: name, Reason: reason},
+		})
+		return
+	}
+	if !f.servesModern(p.version) {
+		f.refuseVersion(p, p.version)
+		return
+	}
+	if !modernMethod(m.Method) {
+		f.refuse(p.w, m.ID, Refusal{Code: protocol.CodeMethodNotFound, Message: "the method is not served here"})
+		return
+	}
+	listens := m.Method == "subscriptions/listen"
+	if listens && !p.accept.stream {
+		f.refuse(p.w, m.ID, Refusal{
+			Status: http.StatusNotAcceptable, Code: protocol.CodeInvalidRequest,
+			Message: "a subscription is a stream; Accept must allow text/event-stream",
+		})
+		return
+	}
+	if f.running.isDraining() {
+		f.refuse(p.w, m.ID, draining)
+		return
+	}
+	facts := f.facts(p.w, p.r, protocol.EraModern, m)
+	if !f.authorize(p.w, p.r, facts, m) {
+		return
+	}
+	ctx, drop, leave := f.running.enter(p.r.Context(), listens)
+	defer leave()
+	wireID := sdkID(m.ID)
+	e := &exchange{
+		w: p.w, accept: p.accept, era: protocol.EraModern, requestID: facts.RequestID,
+		method: m.Method, id: m.ID, wireID: wireID, drop: drop,
+	}
+	f.delegate(ctx, f.modern, e, p.r, replaceID(p.body, m, wireID), facts, func(h http.Header) {
+		h.Del(protocol.HeaderSession)
+		if param, ok := protocol.NameParam(m.Method); ok {
+			h.Set(protocol.HeaderName, m.ParamString(param)) // decoded; the SDK compares as it stands
+		}
+	})
+}
+
+func (f *Front) servesModern(version string) bool {
+	return version == protocol.Modern && f.cfg.Eras.Serves(protocol.EraModern)
+}
+
+func missingMeta(m *protocol.Message) string {
+	if m.MetaString(protocol.MetaVersion) == "" {
+		return protocol.MetaVersion
+	}
+	if caps := m.Meta[protocol.MetaCapabilities]; len(caps) == 0 || caps[0] != '{' {
+		return protocol.MetaCapabilities
+	}
+	return ""
+}
+
+// mismatch returns the first standard header that is missing or says
+// something else than the body, and in which way. Mcp-Param headers depend on
+// the tool's schema and are the engine's.
+func mismatch(h http.Header, m *protocol.Message) (name, reason string) {
+	const missing, differs = "is required", "does not match the body"
+	compare := func(name, want string) (string, string) {
+		got := header(h, name)
+		switch {
+		case got == "":
+			return name, missing
+		case got != want:
+			return name, differs
+		}
+		return "", ""
+	}
+	if name, reason = compare(protocol.HeaderVersion, m.MetaString(protocol.MetaVersion)); name != "" {
+		return name, reason
+	}
+	if name, reason = compare(protocol.HeaderMethod, m.Method); name != "" {
+		return name, reason
+	}
+	param, ok := protocol.NameParam(m.Method)
+	if !ok {
+		return "", ""
+	}
+	got := header(h, protocol.HeaderName)
+	if got == "" {
+		return protocol.HeaderName, missing
+	}
+	decoded, ok := decodeHeader(got)
+	if !ok {
+		return protocol.HeaderName, "is not valid base64"
+	}
+	if decoded != m.ParamString(param) {
+		return protocol.HeaderName, differs
+	}
+	return "", ""
+}
+
+// decodeHeader undoes the encoding of values that a header cannot carry
+// (2026-07-28, transports, value encoding).
+func decodeHeader(value string) (string, bool) {
+	encoded, ok := strings.CutPrefix(value, "=?base64?")
+	if !ok {
+		return value, true
+	}
+	encoded, ok = strings.CutSuffix(encoded, "?=")
+	if !ok {
+		return value, true
+	}
+	b, err := base64.StdEncoding.DecodeString(encoded)
+	return string(b), err == nil
+}
+
+// modernMethod reports whether a method may exist in the modern era; whether
+// it does is known to the engine. The SDK has one method table for both eras.
+func modernMethod(method string) bool {
+	switch method {
+	case "initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list", "tasks/result":
+		return false
+	}
+	return !strings.HasPrefix(method, "notifications/")
+}
