@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -135,7 +133,7 @@ type request struct {
 func converse[T any](ctx context.Context, c *Call, r request, timeout time.Duration, h func(context.Context) (T, error)) (T, *questions, error) {
 	var zero T
 	bound := binding(c.Facts.Subject, c.Facts.Method, r.name, r.args)
-	if c.Facts.Era == protocol.EraModern && r.state != "" {
+	if c.Facts.Era == protocol.EraModern {
 		if err := c.resume(r, bound); err != nil {
 			return zero, nil, err
 		}
@@ -175,40 +173,46 @@ func (c *Call) takePending() map[string]mcp.InputRequest {
 	return open
 }
 
-// resume restores the earlier rounds and takes the answers to what the last
-// one asked; anything else the client sends along is ignored.
+// resume restores the earlier rounds and adds the answers of this one. An
+// answer never replaces an earlier one, and one that nobody asks for is never
+// looked at. Answers may come without a state: whatever the client says, it
+// could have said in two steps.
 func (c *Call) resume(r request, bound []byte) error {
-	st, err := c.engine.sealer.open(r.state, bound)
-	if err != nil {
-		return &Fault{Kind: Invalid, Field: "requestState", Message: err.Error()}
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.round, c.kept, c.answers = st.Round, st.Kept, st.Answers
-	c.progress, c.started = st.Progress, st.Progress > 0
-	if c.answers == nil {
-		c.answers = map[string]json.RawMessage{}
+	if r.state != "" {
+		st, err := c.engine.sealer.open(r.state, bound)
+		if err != nil {
+			return &Fault{Kind: Invalid, Field: "requestState", Message: err.Error()}
+		}
+		c.round, c.kept, c.answers = st.Round, st.Kept, st.Answers
+		c.progress, c.started = st.Progress, st.Progress > 0
 	}
-	for _, key := range st.Asked {
-		answer, ok := r.responses[key]
-		if !ok {
-			continue // asked again by the handler
+	for key, answer := range r.responses {
+		if _, ok := c.answers[key]; ok {
+			continue
 		}
 		raw, err := json.Marshal(answer)
 		if err != nil {
 			return &Fault{Kind: Invalid, Field: "inputResponses", Message: "an answer is not readable"}
 		}
-		c.answers[key] = raw
+		c.answer(key, raw)
 	}
 	return nil
+}
+
+func (c *Call) answer(key string, raw json.RawMessage) {
+	if c.answers == nil {
+		c.answers = map[string]json.RawMessage{}
+	}
+	c.answers[key] = raw
 }
 
 func (c *Call) suspend(open map[string]mcp.InputRequest, bound []byte) (*questions, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	text, err := c.engine.sealer.seal(state{
-		Round: c.round, Asked: slices.Sorted(maps.Keys(open)),
-		Answers: c.answers, Kept: c.kept, Progress: c.progress,
+		Round: c.round, Answers: c.answers, Kept: c.kept, Progress: c.progress,
 	}, bound)
 	if err != nil {
 		return nil, err
@@ -225,40 +229,22 @@ func (c *Call) askSession(ctx context.Context, open map[string]mcp.InputRequest)
 	defer release()
 	var (
 		wg    sync.WaitGroup
-		mu    sync.Mutex
 		first error
 	)
-	answers := map[string]json.RawMessage{}
 	for key, q := range open {
 		wg.Go(func() {
 			raw, err := c.askOne(ctx, q)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				first = cmpOr(first, err)
-				return
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if err == nil {
+				c.answer(key, raw)
+			} else if first == nil {
+				first = err
 			}
-			answers[key] = raw
 		})
 	}
 	wg.Wait()
-	if first != nil {
-		return first
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.answers == nil {
-		c.answers = map[string]json.RawMessage{}
-	}
-	maps.Copy(c.answers, answers)
-	return nil
-}
-
-func cmpOr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
+	return first
 }
 
 func (c *Call) askOne(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error) {

@@ -187,10 +187,19 @@ func (e *Engine) sanitize(ctx context.Context, c *Call, err error) error {
 }
 
 func (e *Engine) logged(ctx context.Context, c *Call, f *Fault) error {
-	if f.Kind == Internal && ctx.Err() == nil {
-		c.Log().ErrorContext(ctx, internalMessage, "error", f.Error())
-	}
+	e.record(ctx, c, f)
 	return e.wireError(c, f)
+}
+
+// record logs what a fault keeps from the client. A panic is already logged.
+func (e *Engine) record(ctx context.Context, c *Call, f *Fault) {
+	switch {
+	case f.Cause == nil || ctx.Err() != nil || errors.Is(f.Cause, errPanic):
+	case f.Kind == Internal:
+		c.Log().ErrorContext(ctx, internalMessage, "error", f.Cause)
+	case !errors.Is(f.Cause, ErrCannotAsk):
+		c.Log().InfoContext(ctx, "refused", "message", f.Message, "error", f.Cause)
+	}
 }
 
 // withRequestID adds the request id to error data that is absent or an object.

@@ -45,11 +45,46 @@ func SchemaFor(t reflect.Type) (*Schema, error) {
 			s.Type, s.Types = s.Types[0], nil
 		}
 	}
-	return newSchema(s)
+	if err := markHeaders(s, t); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	return newSchema(raw, s)
 }
 
-// ParseSchema reads a schema given by hand: anything that marshals to one.
-// References out of the document are refused.
+// markHeaders puts x-mcp-header on the properties of fields tagged
+// `mcpheader:"Name"`: modern clients repeat those arguments as Mcp-Param-Name.
+func markHeaders(s *jsonschema.Schema, t reflect.Type) error {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		header := f.Tag.Get("mcpheader")
+		if header == "" {
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			name = f.Name
+		}
+		prop := s.Properties[name]
+		if prop == nil || !slices.Contains([]string{"string", "integer", "boolean"}, prop.Type) {
+			return fmt.Errorf("field %s: mcpheader needs a string, integer or boolean argument", f.Name)
+		}
+		prop.Extra = map[string]any{"x-mcp-header": header}
+	}
+	return nil
+}
+
+// ParseSchema reads a schema given by hand: anything that marshals to one. It
+// is listed as given. References out of the document are refused.
 func ParseSchema(v any) (*Schema, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -59,53 +94,40 @@ func ParseSchema(v any) (*Schema, error) {
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return nil, fmt.Errorf("the schema is not a JSON Schema: %w", err)
 	}
-	return newSchema(&s)
+	return newSchema(raw, &s)
 }
 
-func newSchema(s *jsonschema.Schema) (*Schema, error) {
-	s.Schema = draft2020
+func newSchema(raw json.RawMessage, s *jsonschema.Schema) (*Schema, error) {
 	resolved, err := s.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
 	if err != nil {
 		return nil, fmt.Errorf("the schema does not resolve: %w", err)
 	}
-	out := &Schema{schema: s, resolved: resolved, IsObject: s.Type == "object"}
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
+	out := &Schema{schema: s, resolved: resolved, defaults: hasDefault(s), IsObject: s.Type == "object"}
+	members, ok := orderedMembers(raw)
+	if !ok {
+		return nil, fmt.Errorf("the schema is %s; it must be an object", raw)
 	}
-	var tree any
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	if err := dec.Decode(&tree); err != nil {
-		return nil, err
+	if s.Schema == "" {
+		members = append([]member{{"$schema", json.RawMessage(`"` + draft2020 + `"`)}}, members...)
 	}
-	out.defaults = hasDefault(s)
-	if out.IsObject {
+	if out.IsObject && s.Properties == nil {
 		// Clients of OpenAI-like APIs reject an object without properties.
-		if root := tree.(map[string]any); root["properties"] == nil {
-			s.Properties = map[string]*jsonschema.Schema{}
-			raw = bytes.Replace(raw, []byte(`"type":"object"`), []byte(`"type":"object","properties":{}`), 1)
-		}
+		members = append(members, member{"properties", json.RawMessage("{}")})
 	}
-	out.JSON = noBooleans(raw)
+	out.JSON = noBooleans(members)
 	return out, nil
 }
 
 // noBooleans replaces the schema true by {} wherever a sub-schema stands but
 // in additionalProperties: some clients drop a server that lists one. Member
 // order is kept, since it is the order of the Go fields.
-func noBooleans(raw []byte) []byte {
+func noBooleans(members []member) json.RawMessage {
 	var out bytes.Buffer
-	rewriteSchema(raw, &out)
+	writeMembers(&out, members, rewriteMember)
 	return out.Bytes()
 }
 
-func rewriteSchema(raw json.RawMessage, out *bytes.Buffer) {
-	members, ok := orderedMembers(raw)
-	if !ok {
-		out.Write(raw)
-		return
-	}
+func writeMembers(out *bytes.Buffer, members []member, write func(member, *bytes.Buffer)) {
 	out.WriteByte('{')
 	for i, m := range members {
 		if i > 0 {
@@ -114,24 +136,31 @@ func rewriteSchema(raw json.RawMessage, out *bytes.Buffer) {
 		key, _ := json.Marshal(m.name)
 		out.Write(key)
 		out.WriteByte(':')
-		switch m.name {
-		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
-			rewriteMap(m.value, out)
-		case "items", "contains", "not", "if", "then", "else", "propertyNames":
-			rewriteSub(m.value, out)
-		case "additionalProperties":
-			if string(m.value) == "true" || string(m.value) == "false" {
-				out.Write(m.value)
-			} else {
-				rewriteSub(m.value, out)
-			}
-		case "allOf", "anyOf", "oneOf", "prefixItems":
-			rewriteSlice(m.value, out)
-		default:
-			out.Write(m.value)
-		}
+		write(m, out)
 	}
 	out.WriteByte('}')
+}
+
+func rewriteMember(m member, out *bytes.Buffer) {
+	switch m.name {
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+		if members, ok := orderedMembers(m.value); ok {
+			writeMembers(out, members, func(m member, out *bytes.Buffer) { rewriteSub(m.value, out) })
+			return
+		}
+	case "items", "contains", "not", "if", "then", "else", "propertyNames":
+		rewriteSub(m.value, out)
+		return
+	case "additionalProperties":
+		if b := string(m.value); b != "true" && b != "false" {
+			rewriteSub(m.value, out)
+			return
+		}
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		rewriteSlice(m.value, out)
+		return
+	}
+	out.Write(m.value)
 }
 
 func rewriteSub(raw json.RawMessage, out *bytes.Buffer) {
@@ -141,27 +170,12 @@ func rewriteSub(raw json.RawMessage, out *bytes.Buffer) {
 	case "false":
 		out.WriteString(`{"not":{}}`)
 	default:
-		rewriteSchema(raw, out)
-	}
-}
-
-func rewriteMap(raw json.RawMessage, out *bytes.Buffer) {
-	members, ok := orderedMembers(raw)
-	if !ok {
-		out.Write(raw)
-		return
-	}
-	out.WriteByte('{')
-	for i, m := range members {
-		if i > 0 {
-			out.WriteByte(',')
+		if members, ok := orderedMembers(raw); ok {
+			writeMembers(out, members, rewriteMember)
+			return
 		}
-		key, _ := json.Marshal(m.name)
-		out.Write(key)
-		out.WriteByte(':')
-		rewriteSub(m.value, out)
+		out.Write(raw)
 	}
-	out.WriteByte('}')
 }
 
 func rewriteSlice(raw json.RawMessage, out *bytes.Buffer) {
@@ -295,4 +309,36 @@ func findCycle(t reflect.Type, path []reflect.Type) reflect.Type {
 		}
 	}
 	return nil
+}
+
+// Form is the schema as elicitation takes it: without $schema and
+// additionalProperties, which the form subset of the specification has not.
+func (s *Schema) Form() json.RawMessage {
+	members, _ := orderedMembers(s.JSON)
+	members = slices.DeleteFunc(members, func(m member) bool {
+		return m.name == "$schema" || m.name == "additionalProperties"
+	})
+	return noBooleans(members)
+}
+
+// Field is one property of an object schema.
+type Field struct {
+	Name, Type, Description string
+	Required                bool
+}
+
+// Fields returns the properties in the order of the Go fields.
+func (s *Schema) Fields() []Field {
+	fields := make([]Field, 0, len(s.schema.PropertyOrder))
+	for _, name := range s.schema.PropertyOrder {
+		p := s.schema.Properties[name]
+		if p == nil {
+			continue
+		}
+		fields = append(fields, Field{
+			Name: name, Type: p.Type, Description: p.Description,
+			Required: slices.Contains(s.schema.Required, name),
+		})
+	}
+	return fields
 }

@@ -19,7 +19,6 @@ import (
 type state struct {
 	Expires  int64                      `json:"e"` // Unix seconds
 	Round    int                        `json:"r"`
-	Asked    []string                   `json:"q,omitempty"` // keys the last round asked
 	Answers  map[string]json.RawMessage `json:"a,omitempty"`
 	Kept     map[string]json.RawMessage `json:"k,omitempty"`
 	Progress float64                    `json:"p,omitempty"`

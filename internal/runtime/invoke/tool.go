@@ -110,7 +110,7 @@ func (e *Engine) serveTool(ctx context.Context, c *Call, t *Tool, req *mcp.CallT
 		return e.toolError(ctx, c, err)
 	}
 	if ask != nil {
-		return &mcp.CallToolResult{InputRequests: ask.requests, RequestState: ask.state}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{}, InputRequests: ask.requests, RequestState: ask.state}, nil
 	}
 	return e.toolResult(ctx, c, t, out)
 }
@@ -120,11 +120,7 @@ func (e *Engine) toolError(ctx context.Context, c *Call, err error) (*mcp.CallTo
 	if ctx.Err() != nil && f.Kind == Internal {
 		return nil, &Fault{Kind: Failed, Message: "the request was cancelled", Cause: err}
 	}
-	if f.Kind == Internal && !errors.Is(err, errPanic) {
-		c.Log().ErrorContext(ctx, internalMessage, "error", f.Error())
-	} else if f.Cause != nil {
-		c.Log().InfoContext(ctx, "tool failed", "error", f.Error())
-	}
+	e.record(ctx, c, f)
 	return e.toolFailure(c, f)
 }
 

@@ -1,0 +1,149 @@
+package famcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/famcp/famcp/internal/runtime/front"
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// grace is how long running calls may take to finish once a stop was asked
+// for. Docker kills after 10 s.
+const grace = 8 * time.Second
+
+// start makes the server ready to serve, once: registration faults stop it,
+// built-in entries fill what the project has not taken, workers begin.
+func (s *Server) start() error {
+	if err := s.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errors.New("the server is closed; make a new one")
+	}
+	if s.serving {
+		return nil
+	}
+	s.mu.Unlock()
+	s.addBuiltins()
+	s.mu.Lock()
+	// Last added is outermost: a project's own middleware lies inside.
+	s.mcp.AddReceivingMiddleware(s.engine.Middleware)
+	web := &s.cfg.WebServer
+	f, err := front.New(front.Config{
+		Server: s.mcp, Calls: s.calls,
+		Name: s.info.Name, Version: s.info.Version, Title: s.info.Title, Description: s.info.Description,
+		Eras: protocol.Eras(s.cfg.MCP.Eras), MaxBody: s.cfg.MCP.Limits.MaxPayloadBytes,
+		MaxSessions: s.cfg.MCP.Sessions.Max, SessionIdle: s.cfg.MCP.Sessions.Idle,
+		Hosts: web.AllowedHosts, Origins: web.OriginHosts, CheckHost: true,
+		Checks: s.checks, Routes: s.routes, Logger: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.front, s.serving = f, true
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	for _, w := range s.workers {
+		s.running.Go(func() { s.work(ctx, w) })
+	}
+	return nil
+}
+
+func (s *Server) work(ctx context.Context, w task) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("a worker panicked", "worker", w.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
+	if err := w.run(ctx); err != nil && ctx.Err() == nil {
+		s.log.Error("a worker ended", "worker", w.name, "error", err)
+	}
+}
+
+// Handler starts the server's workers and returns what serves HTTP, for a
+// program that brings its own http.Server. It returns the faults of [Server.Err].
+// End with Close.
+func (s *Server) Handler() (http.Handler, error) {
+	if err := s.start(); err != nil {
+		return nil, err
+	}
+	return s.front, nil
+}
+
+// RunHTTP serves on the configured address until ctx ends, then stops
+// gracefully: readiness fails, running calls get 8 s to finish, streams end.
+func (s *Server) RunHTTP(ctx context.Context) error {
+	if err := s.cfg.checkListen(nil); err != nil {
+		return err
+	}
+	handler, err := s.Handler()
+	if err != nil {
+		return err
+	}
+	address := net.JoinHostPort(s.cfg.WebServer.Host, strconv.Itoa(s.cfg.WebServer.Port))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return errors.Join(
+			fmt.Errorf("listening on %s: %w; choose another webServer.port (WS_PORT)", address, err), s.Close(ctx))
+	}
+	server := &http.Server{Handler: handler, ErrorLog: nil}
+	front.ServerDefaults(server)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	s.log.Info("serving", "url", "http://"+listener.Addr().String()+front.Path, "name", s.info.Name, "version", s.info.Version)
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		err = nil
+	}
+	s.log.Info("stopping", "grace", grace)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	return errors.Join(err, s.Close(stop), server.Shutdown(stop))
+}
+
+// Close stops a server that serves: running calls finish within ctx, streams
+// and sessions end, workers are cancelled, and what OnStop registered runs,
+// last in, first out. A second call does nothing.
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	if s.closed || !s.serving {
+		s.closed = true
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	stops := slices.Clone(s.stops)
+	s.mu.Unlock()
+
+	s.front.Drain()
+	errs := []error{s.front.Close(ctx)}
+	s.engine.Close()
+	s.cancel()
+	done := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		errs = append(errs, errors.New("workers did not stop in time"))
+	}
+	for _, t := range slices.Backward(stops) {
+		if err := t.run(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stopping %s: %w", t.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

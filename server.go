@@ -1,0 +1,352 @@
+package famcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/famcp/famcp/internal/runtime/call"
+	"github.com/famcp/famcp/internal/runtime/front"
+	"github.com/famcp/famcp/internal/runtime/invoke"
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// Info says who a server is. Name and Version are required.
+type Info struct {
+	Name        string // also the scheme of its own resources: NAME://agent/brief
+	Version     string
+	Title       string // for people; "" shows the name
+	Description string // one line
+	WebsiteURL  string
+	// Instructions tell a model how to use the server as a whole.
+	Instructions string
+	// AgentBrief is a line or two by which an agent decides whether this server
+	// can help; AgentPrompt is the full text for an agent that uses it. They are
+	// the prompts agent_brief and agent_prompt, and resources; "" falls back to
+	// Description and Instructions.
+	AgentBrief, AgentPrompt string
+	Icons                   []Icon
+}
+
+// Server is an MCP server with its features. Make one with [New], register
+// features, then serve it with [Main], RunHTTP, RunStdio or Handler. Features
+// may be added and removed while it serves. It is safe for concurrent use.
+type Server struct {
+	cfg    *Config
+	info   Info
+	log    *slog.Logger
+	mcp    *mcp.Server
+	engine *invoke.Engine
+	calls  *call.Table
+
+	mu      sync.Mutex
+	faults  []error
+	tools   map[string]Tool // registered, by name
+	prompts map[string]bool
+	uris    map[string]bool // resources and templates
+	chain   []Middleware
+	routes  []front.Route
+	checks  []front.Check
+	workers []task
+	stops   []task
+	docs    fs.FS // README.md for doc://readme; nil for none
+
+	serving bool
+	closed  bool
+	front   *front.Front
+	cancel  context.CancelFunc // of the workers
+	running sync.WaitGroup     // the workers
+}
+
+// task is a named piece of a project's own work.
+type task struct {
+	name string
+	run  func(context.Context) error
+}
+
+// New returns a server without features. It starts nothing. A literal Config
+// has its zero fields defaulted. It returns every fault of the configuration,
+// joined, above all keys whose promise this version cannot keep.
+func New(cfg *Config, info Info) (*Server, error) {
+	if cfg == nil {
+		cfg = &Config{}
+	}
+	full, err := cfg.completed()
+	if err != nil {
+		return nil, err
+	}
+	err = full.validate()
+	if keys := full.authKeys(); len(keys) > 0 {
+		err = errors.Join(err, fmt.Errorf(
+			"%s: authentication is not served by this version; remove the settings, or the server would run open", strings.Join(keys, ", ")))
+	}
+	if info.Name == "" || info.Version == "" {
+		err = errors.Join(err, errors.New("famcp.Info: Name and Version are required"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: full, info: info, log: newLogger(full.Logger, os.Stderr), calls: &call.Table{},
+		tools: map[string]Tool{}, prompts: map[string]bool{}, uris: map[string]bool{},
+	}
+	if s.engine, err = newEngine(full, s.calls, s.log); err != nil {
+		return nil, err
+	}
+	options := &mcp.ServerOptions{
+		Instructions: info.Instructions, Logger: quiet(s.log), PageSize: invoke.AllEntries,
+		CompletionHandler: s.engine.Complete, SetCacheable: s.engine.Cacheable,
+		Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}},
+	}
+	if full.MCP.Resources.SubscribeEnabled {
+		options.SubscribeHandler, options.UnsubscribeHandler = s.engine.Subscribe, s.engine.Unsubscribe
+	}
+	s.mcp = mcp.NewServer(&mcp.Implementation{
+		Name: info.Name, Version: info.Version, Title: info.Title, WebsiteURL: info.WebsiteURL, Icons: info.Icons,
+	}, options)
+	return s, nil
+}
+
+func newEngine(cfg *Config, calls *call.Table, log *slog.Logger) (*invoke.Engine, error) {
+	m := &cfg.MCP
+	return invoke.New(invoke.Config{
+		Calls: calls, Logger: log, Eras: protocol.Eras(m.Eras),
+		ToolTimeout: m.Limits.ToolTimeout, MaxResultBytes: int(m.Limits.MaxToolResultBytes),
+		PageSize: m.Pagination.PageSize, ProgressThrottle: m.Progress.Throttle, InputErrors: m.Tools.InputErrors,
+		ListTTL: m.CacheHints.ListTTL, ReadTTL: m.CacheHints.ReadTTL, CacheScope: m.CacheHints.Scope,
+		LogNotifications: m.Logging.Enabled, DefaultLogLevel: m.Logging.DefaultLevel,
+		StateSecret: m.MRTR.StateSecret.Reveal(), StateTTL: m.MRTR.StateTTL, MaxStateBytes: m.MRTR.MaxStateBytes,
+		AskTimeout: m.Ask.Timeout, RequestTimeout: m.Ask.RequestTimeout, MaxPending: m.Ask.MaxPendingPerSubject,
+		Fault: fault,
+	})
+}
+
+func newLogger(cfg LoggerConfig, w io.Writer) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(cfg.Level)) // the configuration allows only valid ones
+	options := &slog.HandlerOptions{Level: level}
+	if cfg.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// quiet is the logger for the SDK: what it calls info is our debug.
+func quiet(log *slog.Logger) *slog.Logger {
+	return slog.New(demoted{log.Handler()})
+}
+
+type demoted struct{ slog.Handler }
+
+func (d demoted) Enabled(ctx context.Context, level slog.Level) bool {
+	return d.Handler.Enabled(ctx, level-4)
+}
+
+func (d demoted) Handle(ctx context.Context, r slog.Record) error {
+	r.Level -= 4
+	return d.Handler.Handle(ctx, r)
+}
+
+func (d demoted) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return demoted{d.Handler.WithAttrs(attrs)}
+}
+func (d demoted) WithGroup(name string) slog.Handler { return demoted{d.Handler.WithGroup(name)} }
+
+// Err returns every fault of a registration, joined, or nil. [Main] refuses
+// to start on one. A registration at fault while the server runs changes
+// nothing, is logged and joined here.
+func (s *Server) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.faults...)
+}
+
+func (s *Server) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, err)
+	if s.serving {
+		s.log.Error("registration refused", "error", err)
+	}
+}
+
+// claim reports whether a name is free and takes it. A taken one is a fault:
+// the last registration must not win in silence.
+func (s *Server) claim(taken func() bool, take func(), what string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if taken() {
+		err := fmt.Errorf("%s is registered twice", what)
+		s.faults = append(s.faults, err)
+		if s.serving {
+			s.log.Error("registration refused", "error", err)
+		}
+		return false
+	}
+	take()
+	return true
+}
+
+func (s *Server) addTool(t Tool, p *invoke.Tool) {
+	if s.claim(func() bool { _, ok := s.tools[t.Name]; return ok }, func() { s.tools[t.Name] = t }, fmt.Sprintf("tool %q", t.Name)) {
+		s.engine.AddTool(s.mcp, p)
+	}
+}
+
+func (s *Server) addPrompt(p Prompt, listed *invoke.Prompt) {
+	if s.claim(func() bool { return s.prompts[p.Name] }, func() { s.prompts[p.Name] = true }, fmt.Sprintf("prompt %q", p.Name)) {
+		s.engine.AddPrompt(s.mcp, listed)
+	}
+}
+
+func (s *Server) claimURI(uri string) bool {
+	return s.claim(func() bool { return s.uris[uri] }, func() { s.uris[uri] = true }, fmt.Sprintf("resource %q", uri))
+}
+
+func (s *Server) addResource(r *invoke.Resource) {
+	if s.claimURI(r.Listed.URI) {
+		s.engine.AddResource(s.mcp, r)
+	}
+}
+
+func (s *Server) addTemplate(t *invoke.Template) {
+	if !s.claimURI(t.Listed.URITemplate) {
+		return
+	}
+	if err := s.engine.AddTemplate(s.mcp, t); err != nil {
+		s.fail(fmt.Errorf("resource template %w", err))
+	}
+}
+
+// What names a kind of feature for [Server.Remove].
+type What string
+
+const (
+	Tools     What = "tools"
+	Prompts   What = "prompts"
+	Resources What = "resources" // and templates, by their text
+)
+
+// Remove takes features away by name or URI and reports whether any was
+// there. Clients of both eras that listen for it are told.
+func (s *Server) Remove(what What, names ...string) bool {
+	s.mu.Lock()
+	for _, name := range names {
+		switch what {
+		case Tools:
+			delete(s.tools, name)
+		case Prompts:
+			delete(s.prompts, name)
+		case Resources:
+			delete(s.uris, name)
+		}
+	}
+	s.mu.Unlock()
+	switch what {
+	case Tools:
+		return s.engine.RemoveTools(s.mcp, names...)
+	case Prompts:
+		return s.engine.RemovePrompts(s.mcp, names...)
+	case Resources:
+		return s.engine.RemoveResources(s.mcp, names...)
+	}
+	return false
+}
+
+// ResourceUpdated tells the subscribers of a resource, in both eras, that it
+// has changed.
+func (s *Server) ResourceUpdated(ctx context.Context, uri string) {
+	if err := s.mcp.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
+		s.log.DebugContext(ctx, "resource update not delivered", "uri", uri, "error", err)
+	}
+}
+
+// Complete sets the values offered for an argument of a prompt, named by ref,
+// or for a variable of a resource template, whose text is ref. The function
+// returns those that start with prefix; clients get the first hundred.
+func (s *Server) Complete(ref, argument string, values func(ctx context.Context, call *Call, prefix string) ([]string, error)) {
+	s.engine.AddCompletion(ref, argument, func(ctx context.Context, c *invoke.Call, prefix string) ([]string, error) {
+		ctx, call := wrap(ctx, c)
+		return values(ctx, call, prefix)
+	})
+}
+
+// Use puts middleware around every tool, the first outermost. Call it before
+// serving.
+func (s *Server) Use(m ...Middleware) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.chain = append(s.chain, m...)
+}
+
+func (s *Server) wrapped(h Handler) Handler {
+	s.mu.Lock()
+	chain := s.chain
+	s.mu.Unlock()
+	for i := len(chain) - 1; i >= 0; i-- {
+		h = chain[i](h)
+	}
+	return h
+}
+
+// Handle serves a project's own HTTP handler beside /mcp, behind the same Host
+// and Origin checks. The pattern is one of [http.ServeMux]. Call it before
+// serving.
+func (s *Server) Handle(pattern string, h http.Handler, a Access) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.routes = append(s.routes, front.Route{Pattern: pattern, Handler: h, Public: a.Public})
+}
+
+// Probe says which probe runs a check.
+type Probe string
+
+const (
+	Liveness  Probe = "liveness"  // /health: a failure asks for a restart
+	Readiness Probe = "readiness" // /ready: a failure takes the server out of rotation
+)
+
+// Check adds a condition to /health or /ready. Its error goes to the log, its
+// name and status to whoever asks. Call it before serving.
+func (s *Server) Check(name string, probe Probe, ok func(context.Context) error) {
+	kind := front.Readiness
+	if probe == Liveness {
+		kind = front.Liveness
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checks = append(s.checks, front.Check{Name: name, Kind: kind, Func: ok})
+}
+
+// Go runs a worker from the start of serving until its end, which cancels the
+// context. An error or a panic is logged and ends only the worker. Call it
+// before serving.
+func (s *Server) Go(name string, run func(context.Context) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.workers = append(s.workers, task{name, run})
+}
+
+// OnStop calls f once serving has ended and the running calls are answered,
+// last in, first out.
+func (s *Server) OnStop(name string, f func(context.Context) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stops = append(s.stops, task{name, f})
+}
+
+// Log returns the server's logger, which writes to standard error.
+func (s *Server) Log() *slog.Logger { return s.log }
+
+// MCP returns the SDK's server below, for what this package does not cover.
+// Middleware added to it runs inside of this package's own.
+func (s *Server) MCP() *mcp.Server { return s.mcp }
