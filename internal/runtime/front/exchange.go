@@ -253,6 +253,19 @@ type wireError struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
+// errorMessage writes err again with the client's id, byte for byte.
+func errorMessage(id json.RawMessage, err *wireError) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(struct { // parsed before, so it can be written
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id,omitempty"`
+		Error   *wireError      `json:"error"`
+	}{"2.0", id, err})
+	return bytes.TrimSpace(b.Bytes())
+}
+
 // answered completes a response of the engine and returns its HTTP status: on
 // a session that of every answer is 200.
 func (e *exchange) answered() int {
@@ -298,11 +311,7 @@ func (e *exchange) errored(err *wireError, onSession int) int {
 			err.Data, _ = json.Marshal(data) // parsed before, so it can be written
 		}
 	}
-	e.final, _ = json.Marshal(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id,omitempty"`
-		Error   *wireError      `json:"error"`
-	}{"2.0", e.id, err})
+	e.final = errorMessage(e.id, err)
 	if e.era == protocol.EraLegacy {
 		return onSession
 	}
@@ -335,8 +344,8 @@ func (e *exchange) refused() int {
 	case e.status >= 500:
 		e.fail(protocol.CodeInternal, "internal error")
 		return e.status
-	case strings.Contains(text, "unsupported"):
-		if e.id == nil && e.method != "" {
+	case e.method != "" && strings.Contains(text, "unsupported"):
+		if e.id == nil {
 			return http.StatusAccepted // an unknown notification is ignored
 		}
 		code, message = protocol.CodeMethodNotFound, "the method is not served here"

@@ -1,6 +1,9 @@
 package protocol
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // ErrorData is the data member of every error this module answers with
 // (contract §6). Zero fields are left out.
@@ -38,11 +41,15 @@ func ErrorResponse(id json.RawMessage, code int64, message string, data ErrorDat
 	if raw, err := json.Marshal(data); err == nil && string(raw) != "{}" {
 		e.Data = &data
 	}
-	// Only raw messages that were parsed before go in, so this cannot fail.
-	b, _ := json.Marshal(struct {
+	// An id goes back byte for byte, so nothing is escaped for HTML. Only raw
+	// messages that were parsed before go in: this cannot fail.
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id,omitempty"`
 		Error   wireError       `json:"error"`
 	}{"2.0", id, e})
-	return b
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
