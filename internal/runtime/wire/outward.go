@@ -1,0 +1,236 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/famcp/famcp/internal/runtime/call"
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// inwardParams returns the parameters to deliver. They are written anew from
+// what was parsed, so that no second parser can read them in another way.
+// p is nil for a notification.
+func inwardParams(msg *protocol.Message, p *pending) (json.RawMessage, error) {
+	if msg.Params == nil {
+		return nil, nil
+	}
+	meta := maps.Clone(msg.Meta)
+	if meta != nil && era(msg) == protocol.EraLegacy {
+		// _meta is opaque to the legacy era; the SDK would act on these.
+		for _, key := range []string{
+			protocol.MetaVersion, protocol.MetaCapabilities, protocol.MetaClientInfo, protocol.MetaLogLevel,
+		} {
+			delete(meta, key)
+		}
+	}
+	if p != nil && p.token != nil {
+		meta["progressToken"] = strconv.AppendInt(nil, p.number, 10)
+	}
+	if meta == nil {
+		return encode(msg.Params)
+	}
+	raw, err := encode(meta)
+	if err != nil {
+		return nil, err
+	}
+	params := maps.Clone(msg.Params)
+	params["_meta"] = raw
+	return encode(params)
+}
+
+// outward is the sink of all lanes.
+func (m *mux) outward(ctx context.Context, lane *Lane, era protocol.Era, msg jsonrpc.Message) error {
+	switch msg := msg.(type) {
+	case *jsonrpc.Response:
+		return m.finish(ctx, msg)
+	case *jsonrpc.Request:
+		switch {
+		case ctx.Err() != nil: // of a cancelled call, which says nothing more
+			return ctx.Err()
+		case msg.IsCall():
+			return m.ask(ctx, lane, era, msg)
+		default:
+			return m.notify(ctx, msg)
+		}
+	}
+	return nil
+}
+
+// finish sends the answer to a call of the client.
+func (m *mux) finish(ctx context.Context, reply *jsonrpc.Response) error {
+	number, _ := reply.ID.Raw().(int64)
+	m.mu.Lock()
+	p := m.calls[number]
+	if p == nil {
+		m.mu.Unlock()
+		return nil
+	}
+	// The client may use the id again as soon as it sees the answer.
+	delete(m.calls, number)
+	if m.byID[p.key] == p {
+		delete(m.byID, p.key)
+	}
+	cancelled := p.cancelled
+	m.mu.Unlock()
+
+	defer m.settle(p)
+	p.reply = reply
+	p.untake()
+	if p.listen {
+		_ = p.lane.Close()
+	}
+	p.isReady.Do(func() { close(p.ready) })
+	switch {
+	case !cancelled:
+		return m.answer(ctx, p.batch, m.replyLine(p))
+	default:
+		return nil
+	}
+}
+
+// settle counts a call out whose answer is written, or never will be.
+func (m *mux) settle(p *pending) {
+	if p.batch != nil {
+		p.batch.done()
+	}
+	m.mu.Lock()
+	m.open--
+	if m.ended && m.open == 0 {
+		close(m.idle)
+	}
+	m.mu.Unlock()
+	close(p.settled)
+}
+
+func (m *mux) replyLine(p *pending) []byte {
+	if p.reply.Error != nil {
+		return errorLine(p.ID, m.clean(p.Facts, p.reply.Error))
+	}
+	result := p.reply.Result
+	if p.listen {
+		if patched, err := withMember(result, p.ID, "_meta", protocol.MetaSubscription); err == nil {
+			result = patched
+		}
+	}
+	return answerLine(p.ID, "result", result)
+}
+
+// clean returns the error to send. One that a handler or a middleware made
+// goes out as it is; the SDK's own ones name Go types and quote the input, and
+// others have no code.
+func (m *mux) clean(facts *call.Facts, err error) *jsonrpc.Error {
+	if e, ok := err.(*jsonrpc.Error); ok && e.Code != 0 { //nolint:errorlint // a wrapped one is not meant for clients
+		return e
+	}
+	data := protocol.ErrorData{RequestID: facts.RequestID}
+	var coded *jsonrpc.Error
+	if errors.As(err, &coded) {
+		switch coded.Code {
+		case protocol.CodeMethodNotFound:
+			return newError(protocol.CodeMethodNotFound, "method not found: "+facts.Method, data)
+		case protocol.CodeInvalidParams, protocol.CodeInvalidRequest:
+			m.Logger.Debug("params not accepted", "requestId", facts.RequestID, "method", facts.Method, "error", err)
+			return newError(coded.Code, "the params of "+facts.Method+" are missing or have the wrong shape", data)
+		}
+	}
+	m.Logger.Error("request failed", "requestId", facts.RequestID, "method", facts.Method, "error", err)
+	return newError(protocol.CodeInternal, "internal error", data)
+}
+
+// ask sends a request of the server's own. Where no answer can come it is
+// answered at once.
+func (m *mux) ask(ctx context.Context, lane *Lane, era protocol.Era, msg *jsonrpc.Request) error {
+	number, _ := msg.ID.Raw().(int64)
+	var refusal error
+	m.mu.Lock()
+	switch {
+	case era == protocol.EraModern:
+		refusal = newError(protocol.CodeMethodNotFound, "revision "+protocol.Modern+" has no requests to the client", protocol.ErrorData{})
+	case m.ended:
+		refusal = errInputEnded
+	default:
+		m.asks[number] = true
+	}
+	m.mu.Unlock()
+	if refusal != nil {
+		return lane.Deliver(ctx, &jsonrpc.Response{ID: msg.ID, Error: refusal})
+	}
+	return m.send(ctx, msg)
+}
+
+// notify sends a notification, with the client's own names for its request.
+func (m *mux) notify(ctx context.Context, msg *jsonrpc.Request) error {
+	switch {
+	case msg.Method == "notifications/cancelled":
+		if number, ok := asInteger(member(msg.Params, "requestId")); ok {
+			m.mu.Lock()
+			delete(m.asks, number)
+			m.mu.Unlock()
+		}
+	case msg.Method == "notifications/progress":
+		return m.notifyFor(ctx, msg, func(p *pending) []byte { return p.token }, "progressToken")
+	case bytes.Contains(msg.Params, []byte(protocol.MetaSubscription)):
+		return m.notifyFor(ctx, msg, func(p *pending) []byte { return p.ID }, "_meta", protocol.MetaSubscription)
+	}
+	return m.send(ctx, msg)
+}
+
+// notifyFor sends a notification whose member at path is the internal id of a
+// call. When the call is over, so is what it has to say.
+func (m *mux) notifyFor(ctx context.Context, msg *jsonrpc.Request, name func(*pending) []byte, path ...string) error {
+	number, _ := asInteger(member(msg.Params, path...))
+	m.mu.Lock()
+	p := m.calls[number]
+	over := p == nil || p.cancelled
+	m.mu.Unlock()
+	if over || name(p) == nil {
+		return nil
+	}
+	params, err := withMember(msg.Params, name(p), path...)
+	if err != nil {
+		return err
+	}
+	err = m.send(ctx, &jsonrpc.Request{Method: msg.Method, Params: params})
+	if err == nil && msg.Method == "notifications/subscriptions/acknowledged" {
+		p.isReady.Do(func() { close(p.ready) })
+	}
+	return err
+}
+
+func (m *mux) send(ctx context.Context, msg jsonrpc.Message) error {
+	line, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	return m.out.write(ctx, line)
+}
+
+func isNotificationMethod(method string) bool { return strings.HasPrefix(method, "notifications/") }
+
+// answerLike reports whether a damaged message is an answer.
+func answerLike(data []byte) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil || members["method"] != nil {
+		return false
+	}
+	return members["result"] != nil || members["error"] != nil
+}
+
+func asInteger(raw json.RawMessage) (int64, bool) {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	return n, err == nil
+}
+
+func asString(raw json.RawMessage) string {
+	var s string
+	_ = json.Unmarshal(raw, &s)
+	return s
+}
