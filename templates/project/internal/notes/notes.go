@@ -4,7 +4,6 @@ package notes
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 )
@@ -70,5 +69,10 @@ func (s *Store) Delete(id string) bool {
 func (s *Store) All() []Note {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Values(s.notes), func(a, b Note) int { return cmp.Compare(a.ID, b.ID) })
+	all := make([]Note, 0, len(s.notes)) // not nil: no notes are [] in JSON
+	for _, n := range s.notes {
+		all = append(all, n)
+	}
+	slices.SortFunc(all, func(a, b Note) int { return cmp.Compare(a.ID, b.ID) })
+	return all
 }
