@@ -1,6 +1,6 @@
 //go:build unix
 
-package main_test
+package main
 
 import (
 	"bytes"
@@ -45,7 +45,7 @@ func onTerminal(t *testing.T, dir string, env []string, args ...string) *termina
 	cmd.Dir = dir
 	// tmux-256color: terminals of this kind are not asked for their colours,
 	// which nobody here would answer.
-	cmd.Env = append(append(os.Environ(), "TERM=tmux-256color"), env...)
+	cmd.Env = append(append(environ(), "TERM=tmux-256color"), env...)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +57,11 @@ func onTerminal(t *testing.T, dir string, env []string, args ...string) *termina
 		tty.Close()
 	})
 	return term
+}
+
+// environ is the environment without what changes how famcp meets a terminal.
+func environ() []string {
+	return append(os.Environ(), "CI=", "NO_COLOR=", "ACCESSIBLE=")
 }
 
 func (m *terminal) read() {

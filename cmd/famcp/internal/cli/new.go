@@ -112,7 +112,7 @@ func newRun(ctx context.Context, opts *newOptions) error {
 	if opts.Dir == "" {
 		return usagef("no directory given, and nobody to ask; pass DIR or --name, as in: famcp new my-server --yes")
 	}
-	if given["name"] == "" {
+	if _, named := given["name"]; !named {
 		if given["name"], err = scaffold.NameFromDir(opts.Dir); err != nil {
 			return &usageError{err: err}
 		}
@@ -192,11 +192,7 @@ func (o *newOptions) apply(ctx context.Context, plan *scaffold.Plan) (*scaffold.
 	progress := o.IO.StartProgress("Writing the project")
 	defer progress.Stop()
 	return plan.Apply(ctx, func(done, total int) {
-		if done == total && !o.NoGit {
-			progress.Phase("Making the first commit")
-			return
-		}
-		progress.Phase(fmt.Sprintf("Writing files (%d of %d)", done, total))
+		progress.Phase(fmt.Sprintf("Writing the project (file %d of %d)", done, total))
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // starterCall calls the first starter tool of the template.
-const starterCall = "call search_docs query=install"
+const starterCall = "call search_docs query=health"
 
 // report is the answer of `famcp new`: for programs the document itself, for
 // people a rendering of it. Fields keep their meaning; new ones may come.
@@ -53,7 +53,7 @@ type reportFile struct {
 }
 
 type reportGit struct {
-	Repository string `json:"repository"` // new, existing, or none
+	Repository string `json:"repository"` // new, existing (its own), enclosing, or none
 	Commit     string `json:"commit"`     // hash; empty without one, or before it
 	Branch     string `json:"branch"`     // of a new repository
 	Hint       string `json:"hint"`       // why there is no commit and what to do
@@ -74,8 +74,10 @@ func newReport(opts *newOptions, plan *scaffold.Plan) (*report, error) {
 	switch {
 	case opts.NoGit:
 		r.Git.Repository = "none"
-	case plan.Target.Repository != "":
+	case plan.Target.State == scaffold.OnlyGit:
 		r.Git.Repository = "existing"
+	case plan.Target.Repository != "":
+		r.Git.Repository = "enclosing"
 	}
 	for _, f := range plan.Files {
 		r.Files = append(r.Files, reportFile{
@@ -170,9 +172,10 @@ func (r *report) summary(w io.Writer) {
 	}
 	row("files", fmt.Sprint(len(r.Files)))
 	row("git", map[string]string{
-		"new":      "a new repository with one commit of every file",
-		"existing": "no commit: the directory is inside a repository",
-		"none":     "no repository, no commit",
+		"new":       "a new repository, every file in its first commit",
+		"existing":  "every file in the first commit of the repository, if it has none yet",
+		"enclosing": "no commit, the directory is inside a repository",
+		"none":      "no repository, no commit",
 	}[r.Git.Repository])
 }
 

@@ -45,7 +45,8 @@ func ReadBuild(version, commit string, info *debug.BuildInfo) Build {
 }
 
 // ReadRelease says what a project that gets the runtime as a module writes to
-// its go.sum. Without both checksums famcp is not known to be published.
+// its go.mod and go.sum. Without both checksums, which only a release knows,
+// famcp counts as not published.
 func ReadRelease(version, sum, modSum string) scaffold.Release {
 	r := scaffold.Release{Version: version}
 	if version != "" && sum != "" && modSum != "" {

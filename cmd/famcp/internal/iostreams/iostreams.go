@@ -21,6 +21,8 @@ type IOStreams struct {
 
 	InTTY, OutTTY, ErrTTY bool
 
+	// Unattended is set where terminals have nobody behind them.
+	Unattended bool
 	// Color reports whether escape sequences are welcome on terminals.
 	Color bool
 	// Accessible asks for plain line prompts, for screen readers and for
@@ -29,8 +31,8 @@ type IOStreams struct {
 }
 
 // System returns the streams of the process. The environment decides about
-// colour (NO_COLOR, when it is not empty) and accessibility (ACCESSIBLE,
-// TERM=dumb).
+// colour (NO_COLOR, when it is not empty), accessibility (ACCESSIBLE, TERM=dumb)
+// and attendance (CI, which every known service sets, some on a terminal).
 func System(getenv func(string) string) *IOStreams {
 	dumb := getenv("TERM") == "dumb"
 	return &IOStreams{
@@ -40,6 +42,7 @@ func System(getenv func(string) string) *IOStreams {
 		InTTY:      term.IsTerminal(int(os.Stdin.Fd())),
 		OutTTY:     term.IsTerminal(int(os.Stdout.Fd())),
 		ErrTTY:     term.IsTerminal(int(os.Stderr.Fd())),
+		Unattended: getenv("CI") != "",
 		Color:      !dumb && getenv("NO_COLOR") == "",
 		Accessible: dumb || getenv("ACCESSIBLE") != "",
 	}
@@ -55,7 +58,7 @@ func Test(in string) (s *IOStreams, out, errOut *bytes.Buffer) {
 // CanPrompt reports whether there is a person to ask: answers are read from
 // standard input and questions are drawn on standard error, and a redirected
 // standard output means that a program is waiting for the answer.
-func (s *IOStreams) CanPrompt() bool { return s.InTTY && s.OutTTY && s.ErrTTY }
+func (s *IOStreams) CanPrompt() bool { return s.InTTY && s.OutTTY && s.ErrTTY && !s.Unattended }
 
 // Bold returns text for standard error, emphasised when that is welcome.
 func (s *IOStreams) Bold(text string) string { return s.paint("1", text) }

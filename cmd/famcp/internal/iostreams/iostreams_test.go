@@ -55,6 +55,9 @@ func TestCanPromptNeedsThreeTerminals(t *testing.T) {
 		if got, want := s.CanPrompt(), mask == 7; got != want {
 			t.Errorf("CanPrompt with %+v = %v, want %v", s, got, want)
 		}
+		if s.Unattended = true; s.CanPrompt() {
+			t.Errorf("CanPrompt with %+v = true, want false", s)
+		}
 	}
 }
 

@@ -1,0 +1,32 @@
+// Command famcp makes MCP servers in Go: see `famcp help`.
+package main
+
+import (
+	"os"
+	"runtime/debug"
+
+	"github.com/famcp/famcp"
+	"github.com/famcp/famcp/cmd/famcp/internal/cli"
+	"github.com/famcp/famcp/cmd/famcp/internal/iostreams"
+	"github.com/famcp/famcp/templates"
+)
+
+// Set by the linker of a release, as goreleaser.yaml says; empty in any other build.
+var (
+	version string // v1.2.3
+	commit  string
+	sum     string // checksum of this version of the module as go.sum has it: h1:…
+	modSum  string // checksum of its go.mod
+)
+
+func main() {
+	info, _ := debug.ReadBuildInfo()
+	os.Exit(cli.Main(os.Args[1:], &cli.App{
+		IO:        iostreams.System(os.Getenv),
+		Build:     cli.ReadBuild(version, commit, info),
+		Release:   cli.ReadRelease(version, sum, modSum),
+		Templates: templates.FS(),
+		Runtime:   famcp.Source(),
+		Getenv:    os.Getenv,
+	}))
+}
