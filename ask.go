@@ -2,6 +2,7 @@ package famcp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -116,7 +117,7 @@ func (c *Call) Ask(questions map[string]mcp.InputRequest) (map[string]json.RawMe
 		switch {
 		case err == nil:
 			answers[key] = raw
-		case open == nil || open == ErrAsked: // what cannot be asked beats what has been
+		case open == nil || errors.Is(open, ErrAsked): // what cannot be asked beats what has been
 			open = err
 		}
 	}

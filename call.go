@@ -52,10 +52,24 @@ func (c *Call) Header(name string) string { return c.c.Facts.Header.Get(name) }
 // Log returns the server's logger with the request id and the feature's name.
 func (c *Call) Log() *slog.Logger { return c.c.Log() }
 
+// Level is the severity of a message for the client, by RFC 5424.
+type Level string
+
+const (
+	LevelDebug     Level = "debug"
+	LevelInfo      Level = "info"
+	LevelNotice    Level = "notice"
+	LevelWarning   Level = "warning"
+	LevelError     Level = "error"
+	LevelCritical  Level = "critical"
+	LevelAlert     Level = "alert"
+	LevelEmergency Level = "emergency"
+)
+
 // Notify sends a log message to the client, if it asked for that level. Data
 // may be nil.
-func (c *Call) Notify(level mcp.LoggingLevel, message string, data any) {
-	c.c.Notify(level, message, data)
+func (c *Call) Notify(level Level, message string, data any) {
+	c.c.Notify(string(level), message, data)
 }
 
 // Progress tells a client that asked for it how far the call is. Total is 0

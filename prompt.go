@@ -27,10 +27,10 @@ type Prompt struct {
 func AddPrompt[In any](s *Server, p Prompt, h func(context.Context, *Call, In) ([]Message, error)) {
 	args, err := promptArguments(reflect.TypeFor[In]())
 	if p.Name == "" {
-		err = errors.Join(err, errors.New("Name is empty"))
+		err = errors.Join(err, errors.New("no Name"))
 	}
 	if p.Description == "" {
-		err = errors.Join(err, errors.New("Description is empty; say what the prompt is for"))
+		err = errors.Join(err, errors.New("no Description; say what the prompt is for"))
 	}
 	if h == nil {
 		err = errors.Join(err, errors.New("the handler is nil"))

@@ -48,7 +48,7 @@ type Resource struct {
 func (s *Server) AddResource(r Resource, read func(context.Context, *Call) (Contents, error)) {
 	err := checkURI(r.URI)
 	if r.Name == "" {
-		err = errors.Join(err, errors.New("Name is empty"))
+		err = errors.Join(err, errors.New("no Name"))
 	}
 	if read == nil {
 		err = errors.Join(err, errors.New("the function that reads is nil"))
@@ -95,7 +95,7 @@ type ResourceTemplate struct {
 func AddResourceTemplate[P any](s *Server, t ResourceTemplate, read func(context.Context, *Call, P) (Contents, error)) {
 	err := checkURI(t.URITemplate)
 	if t.Name == "" {
-		err = errors.Join(err, errors.New("Name is empty"))
+		err = errors.Join(err, errors.New("no Name"))
 	}
 	if read == nil {
 		err = errors.Join(err, errors.New("the function that reads is nil"))

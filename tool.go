@@ -61,13 +61,13 @@ func (e Effect) ClosedWorld() Effect { e.closedWorld = true; return e }
 func (e Effect) check() error {
 	switch {
 	case !e.stated:
-		return errors.New("Effect is not set; use ReadOnly() or Mutates(risk, sideEffects)")
+		return errors.New("no Effect; use ReadOnly() or Mutates(risk, sideEffects)")
 	case e.readOnly:
 		return nil
 	case e.risk != LowRisk && e.risk != MediumRisk && e.risk != HighRisk:
 		return fmt.Errorf("risk %q is not LowRisk, MediumRisk or HighRisk", e.risk)
 	case e.sideEffects == "":
-		return errors.New("Mutates needs the side effects in words")
+		return errors.New("no side effects in Mutates; say what it changes")
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func AddTool[In, Out any](s *Server, t Tool, h func(context.Context, *Call, In) 
 		errs = append(errs, fmt.Errorf("the name must match %s", toolName))
 	}
 	if t.Description == "" {
-		errs = append(errs, errors.New("Description is empty; say what the tool does and when to use it"))
+		errs = append(errs, errors.New("no Description; say what the tool does and when to use it"))
 	}
 	errs = append(errs, t.Effect.check())
 	if h == nil {

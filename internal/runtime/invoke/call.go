@@ -152,7 +152,7 @@ func (c *Call) Progress(done, total float64, message string) {
 }
 
 // Notify sends notifications/message at the level the client asked for.
-func (c *Call) Notify(level mcp.LoggingLevel, message string, data any) {
+func (c *Call) Notify(level, message string, data any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over || c.session == nil || !c.engine.cfg.LogNotifications {
@@ -162,7 +162,7 @@ func (c *Call) Notify(level mcp.LoggingLevel, message string, data any) {
 	if data != nil {
 		payload = map[string]any{"message": message, "data": data}
 	}
-	if err := c.session.Log(c.ctx, &mcp.LoggingMessageParams{Level: level, Logger: c.Name, Data: payload}); err != nil {
+	if err := c.session.Log(c.ctx, &mcp.LoggingMessageParams{Level: mcp.LoggingLevel(level), Logger: c.Name, Data: payload}); err != nil {
 		c.Log().Debug("log message not delivered", "error", err)
 	}
 }

@@ -170,7 +170,7 @@ func (e *Engine) sanitize(ctx context.Context, c *Call, err error) error {
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) {
 		out := *wire
-		if error(wire) != err && (wire.Code == protocol.CodeInvalidParams || wire.Code == protocol.CodeInvalidRequest) {
+		if err.Error() != wire.Error() && (wire.Code == protocol.CodeInvalidParams || wire.Code == protocol.CodeInvalidRequest) {
 			out.Message = err.Error() // the SDK's sentinel with its explanation around it
 		}
 		if out.Code == 0 {

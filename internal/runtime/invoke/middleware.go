@@ -76,12 +76,12 @@ func withoutKey(h http.Header) http.Header {
 func (e *Engine) dispatch(ctx context.Context, c *Call, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	switch method {
 	case "initialize":
-		return e.initialize(ctx, c, method, req, next)
+		return e.initialize(ctx, method, req, next)
 	case "server/discover":
 		res, err := next(ctx, method, req)
 		if d, ok := res.(*mcp.DiscoverResult); ok && err == nil {
 			d.SupportedVersions = e.cfg.Eras.Versions()
-			d.Capabilities = e.capabilities(d.Capabilities, c.Facts.Era)
+			d.Capabilities = e.capabilities(d.Capabilities)
 		}
 		return res, err
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
@@ -110,7 +110,7 @@ func (e *Engine) dispatch(ctx context.Context, c *Call, method string, req mcp.R
 
 // initialize negotiates: the SDK would keep a version it does not speak on
 // this session and then serve it by the rules of that version.
-func (e *Engine) initialize(ctx context.Context, c *Call, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+func (e *Engine) initialize(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
 	if !ok || r.Params == nil {
 		return nil, &Fault{Kind: Invalid, Field: "params", Message: "initialize needs params with protocolVersion, capabilities and clientInfo"}
@@ -121,7 +121,7 @@ func (e *Engine) initialize(ctx context.Context, c *Call, method string, req mcp
 		return nil, err
 	}
 	if out, ok := res.(*mcp.InitializeResult); ok {
-		out.Capabilities = e.capabilities(out.Capabilities, protocol.EraLegacy)
+		out.Capabilities = e.capabilities(out.Capabilities)
 	}
 	if !e.cfg.LogNotifications || e.cfg.DefaultLogLevel == "" {
 		return res, nil
@@ -136,7 +136,7 @@ func (e *Engine) initialize(ctx context.Context, c *Call, method string, req mcp
 }
 
 // capabilities advertises only what is served.
-func (e *Engine) capabilities(caps *mcp.ServerCapabilities, era protocol.Era) *mcp.ServerCapabilities {
+func (e *Engine) capabilities(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 	if caps == nil {
 		caps = &mcp.ServerCapabilities{}
 	}
