@@ -103,6 +103,28 @@ func fences(markdown string) []fence {
 	return all
 }
 
+// Conditions in templates easily leave blank lines and trailing space behind.
+func TestFilesAreTidy(t *testing.T) {
+	for name, d := range variants() {
+		t.Run(name, func(t *testing.T) {
+			for file, text := range rendered(t, d) {
+				for what, untidy := range map[string]bool{
+					"does not begin with text":        strings.TrimLeft(text, "\n") != text,
+					"does not end in one newline":     !strings.HasSuffix(text, "\n") || strings.HasSuffix(text, "\n\n"),
+					"has a line with trailing space":  regexp.MustCompile(`(?m)[ \t]+$`).MatchString(text),
+					"has two blank lines in a row":    strings.Contains(text, "\n\n\n"),
+					"has carriage returns":            strings.Contains(text, "\r"),
+					"has delimiters of its templates": strings.Contains(text, "[["+" ") && name != "hostile",
+				} {
+					if untidy {
+						t.Errorf("%s %s", file, what)
+					}
+				}
+			}
+		})
+	}
+}
+
 // A client's configuration is looked at where that client looks.
 func TestReadmeConnectsEveryClient(t *testing.T) {
 	const url, binary = "http://127.0.0.1:3000/mcp", "/absolute/path/to/my-server"
