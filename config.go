@@ -122,7 +122,7 @@ type WebServerConfig struct {
 	Port              int        `yaml:"port" default:"3000" min:"0" max:"65535" doc:"Port to listen on; 0 takes a free one."`
 	PublicURL         string     `yaml:"publicUrl" doc:"URL clients reach the server at, without /mcp. Empty means http://localhost with the port."`
 	AllowedHosts      []string   `yaml:"allowedHosts" max:"1000" doc:"Host names accepted in the Host header beside localhost, such as a proxy's public name."`
-	OriginHosts       []string   `yaml:"originHosts" max:"1000" doc:"Hosts accepted in the Origin header beside loopback ones; * is any and refused in production."`
+	OriginHosts       []string   `yaml:"originHosts" max:"1000" doc:"Origins accepted in the Origin header beside loopback ones, such as https://app.example.com; * is any and refused in production."`
 	AllowInsecureBind bool       `yaml:"allowInsecureBind" default:"false" doc:"Allows listening beyond loopback without authentication."`
 	Auth              AuthConfig `yaml:"auth" doc:"Not served by this version; setting it stops start-up."`
 }

@@ -183,7 +183,7 @@ func (c *Call) resume(r request, bound []byte) error {
 	if r.state != "" {
 		st, err := c.engine.sealer.open(r.state, bound)
 		if err != nil {
-			return &Fault{Kind: Invalid, Field: "requestState", Message: err.Error()}
+			return &Fault{Kind: Malformed, Field: "requestState", Message: err.Error()}
 		}
 		c.round, c.kept, c.answers = st.Round, st.Kept, st.Answers
 		c.progress, c.started = st.Progress, st.Progress > 0
@@ -194,7 +194,7 @@ func (c *Call) resume(r request, bound []byte) error {
 		}
 		raw, err := json.Marshal(answer)
 		if err != nil {
-			return &Fault{Kind: Invalid, Field: "inputResponses", Message: "an answer is not readable"}
+			return &Fault{Kind: Malformed, Field: "inputResponses", Message: "an answer is not readable"}
 		}
 		c.answer(key, raw)
 	}

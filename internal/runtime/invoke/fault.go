@@ -20,6 +20,7 @@ const (
 	Internal    Kind = iota // unexpected: the client learns nothing but the request id
 	Failed                  // the tool's own failure, for the model to act on
 	Invalid                 // an argument the handler refuses
+	Malformed               // the request itself, apart from its arguments
 	NotFound                // what was named does not exist
 	Conflict                // the state of the world forbids it
 	RateLimited             // too many requests; RetryAfter says when
@@ -77,7 +78,7 @@ func (e *Engine) wireError(c *Call, f *Fault) *jsonrpc.Error {
 		message = internalMessage
 	case Failed:
 		code = protocol.CodeServer
-	case Invalid:
+	case Invalid, Malformed:
 		code, data.Reason = protocol.CodeInvalidParams, f.Message
 		if len(f.Violations) > 0 {
 			data.Field, data.Reason = f.Violations[0].Field, f.Violations[0].Reason
