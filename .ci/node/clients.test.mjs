@@ -2,7 +2,9 @@
 //
 //   MCP_URL      URL of the running server
 //   MCP_COMMAND  the same server over stdio, a JSON array
-//   MCP_CALLS    the tools it must list, as a JSON object of name → arguments
+//   MCP_CALLS    the tools it must list, as a JSON object of their names; each
+//                with arguments, text that its result must hold, and whether
+//                it must report progress
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as v1 from '@modelcontextprotocol/sdk/client/index.js';
@@ -41,6 +43,10 @@ function clientV2(mode) {
   return client;
 }
 
+// The generations differ in where the options of a call stand.
+const callTool = (client, params, options) =>
+  client instanceof v1.Client ? client.callTool(params, undefined, options) : client.callTool(params, options);
+
 const stdio = { command, args, stderr: 'inherit' };
 const connections = [
   { name: '1.x over HTTP', client: clientV1, transport: () => new HTTPV1(url) },
@@ -66,11 +72,14 @@ for (const { name, client: newClient, transport, revision } of connections) {
     const listed = async () => (await client.listTools()).tools.map((tool) => tool.name).sort();
     await t.test('lists its tools', async () => assert.deepEqual(await listed(), Object.keys(calls).sort()));
 
-    for (const [tool, toolArgs] of Object.entries(calls)) {
+    for (const [tool, want] of Object.entries(calls)) {
       await t.test(`calls ${tool}`, async () => {
-        const result = await client.callTool({ name: tool, arguments: toolArgs });
+        let progressed = false;
+        const options = { onprogress: () => (progressed = true) };
+        const result = await callTool(client, { name: tool, arguments: want.arguments }, options);
         assert.notEqual(result.isError, true, JSON.stringify(result.content));
-        assert.ok(result.content.length > 0, 'no content');
+        assert.ok(JSON.stringify(result).includes(want.text), JSON.stringify(result));
+        assert.equal(progressed, want.progress ?? false, 'reported progress');
       });
     }
 

@@ -1,0 +1,82 @@
+// Command everything is the fixture that the official conformance suite runs
+// against: a server on the public API with each tool, prompt and resource the
+// suite calls by name.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"github.com/famcp/famcp"
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:3001", "address to listen on")
+	limits := flag.String("limits", "default", "limits in force: default, or bench for thresholds above a benchmark's load")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *addr, *limits); err != nil {
+		fmt.Fprintln(os.Stderr, "everything:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves on addr until ctx ends.
+func run(ctx context.Context, addr, limits string) error {
+	cfg, err := configure(addr, limits)
+	if err != nil {
+		return err
+	}
+	s, err := newServer(cfg)
+	if err != nil {
+		return err
+	}
+	return s.RunHTTP(ctx)
+}
+
+func configure(addr, limits string) (*famcp.Config, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("flag -addr: %w", err)
+	}
+	cfg := famcp.DefaultConfig()
+	cfg.WebServer.Host = host
+	if cfg.WebServer.Port, err = strconv.Atoi(port); err != nil {
+		return nil, fmt.Errorf("flag -addr: port %q is not a number", port)
+	}
+	cfg.MCP.Resources.SubscribeEnabled = true
+	switch limits {
+	case "default":
+	case "bench":
+		cfg.MCP.Sessions.Max = 1_000_000
+		cfg.MCP.Ask.MaxPendingPerSubject = 10_000
+	default:
+		return nil, fmt.Errorf("flag -limits: %q is neither default nor bench", limits)
+	}
+	return cfg, nil
+}
+
+// newServer returns the server with all its features.
+func newServer(cfg *famcp.Config) (*famcp.Server, error) {
+	s, err := famcp.New(cfg, famcp.Info{
+		Name:        "everything",
+		Version:     "1.0.0",
+		Title:       "Everything",
+		Description: "Exercises every feature of the protocol, for the conformance suite.",
+	})
+	if err != nil {
+		return nil, err
+	}
+	addTools(s)
+	addAskingTools(s)
+	addPrompts(s)
+	addResources(s)
+	return s, s.Err()
+}
