@@ -149,7 +149,7 @@ func (p *project) callStdio(ctx context.Context, talk func(context.Context, link
 		select {
 		case <-s.done:
 			err = s.err
-		case <-time.After(stopTimeout):
+		case <-time.After(p.grace):
 			err = errors.New("the server did not end when its input did")
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -57,14 +58,18 @@ func Run(ctx context.Context, o Options) ([]Step, error) {
 	}
 	defer os.RemoveAll(tmp)
 
-	p := &project{dir: o.Dir, goCommand: goCommand, binary: filepath.Join(tmp, o.Name)}
+	p := &project{dir: o.Dir, goCommand: goCommand, binary: filepath.Join(tmp, o.Name), grace: stopTimeout}
 	if runtime.GOOS == "windows" {
 		p.binary += ".exe"
 	}
 	defer p.close()
+	return o.take(ctx, slices.Concat(p.builds(), p.calls(o)))
+}
 
+// take runs tasks until one fails.
+func (o Options) take(ctx context.Context, tasks []task) ([]Step, error) {
 	steps := []Step{}
-	for _, t := range p.tasks(o) {
+	for _, t := range tasks {
 		o.Begin(t.name)
 		start := time.Now()
 		err := t.run(ctx)
@@ -89,12 +94,14 @@ type project struct {
 	dir       string
 	goCommand string
 	binary    string
-	server    *process // over HTTP, once it runs
+	grace     time.Duration // for a server to end when its input does
+	server    *process      // over HTTP, once it runs
 	url       string
 }
 
-func (p *project) tasks(o Options) []task {
-	tasks := []task{
+// builds are the steps of the go command.
+func (p *project) builds() []task {
+	return []task{
 		{"go build ./...", "go build ./...", func(ctx context.Context) error {
 			if err := p.runGo(ctx, "build", "./..."); err != nil {
 				return err
@@ -104,6 +111,11 @@ func (p *project) tasks(o Options) []task {
 		{"go vet ./...", "go vet ./...", func(ctx context.Context) error { return p.runGo(ctx, "vet", "./...") }},
 		{"go test ./...", "go test ./...", func(ctx context.Context) error { return p.runGo(ctx, "test", "./...") }},
 	}
+}
+
+// calls are the steps with the server that was built.
+func (p *project) calls(o Options) []task {
+	var tasks []task
 	if o.HTTP {
 		const again = "go run . http"
 		tasks = append(tasks,

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Programs read these documents: fields keep their meaning, adding some is
+// fine, and removing or renaming one breaks somebody.
+func TestJSONFields(t *testing.T) {
+	planned := strings.Fields(`
+		answers answers.author answers.auth answers.ci answers.description answers.examples answers.license
+		answers.module answers.name answers.port answers.runtime answers.title answers.transport
+		command dryRun files files.bytes files.mode files.owner files.path
+		git git.branch git.commit git.hint git.repository next schema
+		target target.dir target.state versions versions.famcp versions.go versions.runtime versions.sdk`)
+	tests := []struct {
+		name string
+		args string
+		want []string
+	}{
+		{name: "new", args: "new demo --json", want: planned},
+		{name: "dry run", args: "new other --json --dry-run", want: planned},
+		{name: "version", args: "version --json", want: strings.Fields("arch commit go os schema version")},
+	}
+	dir := t.TempDir()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := exec.Command("famcp", strings.Fields(tt.args)...)
+			c.Dir = dir
+			out, err := c.Output()
+			if err != nil {
+				t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)
+			}
+			var doc map[string]any
+			if err := json.Unmarshal(out, &doc); err != nil {
+				t.Fatalf("%v in %s", err, out)
+			}
+			want := slices.Sorted(slices.Values(tt.want))
+			if diff := cmp.Diff(want, fields("", doc)); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+			if doc["schema"] != 1.0 {
+				t.Errorf("schema = %v, want 1", doc["schema"])
+			}
+		})
+	}
+}
+
+// fields are the paths of all members of a document, sorted; the elements of
+// an array count as one.
+func fields(prefix string, doc any) []string {
+	var paths []string
+	switch doc := doc.(type) {
+	case map[string]any:
+		for name, value := range doc {
+			paths = append(paths, prefix+name)
+			paths = append(paths, fields(prefix+name+".", value)...)
+		}
+	case []any:
+		for _, value := range doc {
+			paths = append(paths, fields(prefix, value)...)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
