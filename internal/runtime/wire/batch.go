@@ -5,15 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/famcp/famcp/internal/runtime/protocol"
 )
 
 // A batch collects the answers of a JSON-RPC batch, which only revision
-// 2025-03-26 has, and sends them together when the last call has ended.
+// 2025-03-26 has, until the last of its calls has ended.
 type batch struct {
-	send func(line []byte) error
+	finish func(answers [][]byte)
 
 	mu      sync.Mutex
 	left    int
@@ -32,23 +33,20 @@ func (b *batch) add(answer []byte) {
 	b.mu.Unlock()
 }
 
-// done counts one expected call out. Notifications and cancelled calls add no
-// answer; a batch without answers sends nothing.
-func (b *batch) done() error {
+// done counts one expected call out.
+func (b *batch) done() {
 	b.mu.Lock()
 	b.left--
-	ready := b.left == 0 && len(b.answers) > 0
+	last := b.left == 0
 	b.mu.Unlock()
-	if !ready {
-		return nil
+	if last {
+		b.finish(b.answers)
 	}
-	line := append([]byte{'['}, bytes.Join(b.answers, []byte{','})...)
-	return b.send(append(line, ']'))
 }
 
 func (m *mux) serveBatch(ctx context.Context, data []byte) error {
 	refuse := func(text string) error {
-		return m.refuse(ctx, nil, nil, newError(protocol.CodeInvalidRequest, text, protocol.ErrorData{}))
+		return m.refuse(ctx, nil, nil, &refusal{code: protocol.CodeInvalidRequest, message: text})
 	}
 	if m.legacy == nil || m.negotiated != protocol.BatchRevision {
 		return refuse(protocol.ErrBatch.Error())
@@ -63,7 +61,8 @@ func (m *mux) serveBatch(ctx context.Context, data []byte) error {
 	if len(elements) > maxOpen {
 		return refuse(fmt.Sprintf("the batch has %d messages, more than %d", len(elements), maxOpen))
 	}
-	b := &batch{send: func(line []byte) error { return m.out.write(context.WithoutCancel(ctx), line) }}
+	b := &batch{}
+	b.finish = func(answers [][]byte) { m.finishBatch(context.WithoutCancel(ctx), b, answers) }
 	b.expect() // this loop
 	for _, element := range elements {
 		msg, fault := protocol.Parse(element)
@@ -71,5 +70,19 @@ func (m *mux) serveBatch(ctx context.Context, data []byte) error {
 			return err
 		}
 	}
-	return b.done()
+	b.done()
+	return nil
+}
+
+// finishBatch sends the answers together. Notifications and cancelled calls
+// have none; when nothing has, nothing is sent.
+func (m *mux) finishBatch(ctx context.Context, b *batch, answers [][]byte) {
+	m.mu.Lock()
+	maps.DeleteFunc(m.byID, func(_ string, p *pending) bool { return p.batch == b })
+	m.mu.Unlock()
+	if len(answers) == 0 {
+		return
+	}
+	line := append([]byte{'['}, bytes.Join(answers, []byte{','})...)
+	_ = m.out.write(ctx, append(line, ']')) // a failure ends Run by itself
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -63,7 +62,7 @@ func withMember(object, value json.RawMessage, path ...string) (json.RawMessage,
 	if len(path) == 0 {
 		return value, nil
 	}
-	members := map[string]json.RawMessage{}
+	var members map[string]json.RawMessage
 	if len(object) > 0 {
 		if err := json.Unmarshal(object, &members); err != nil {
 			return nil, fmt.Errorf("replacing %s: %w", strings.Join(path, "."), err)
@@ -73,8 +72,7 @@ func withMember(object, value json.RawMessage, path ...string) (json.RawMessage,
 	if err != nil {
 		return nil, err
 	}
-	members = maps.Clone(members)
-	if members == nil {
+	if members == nil { // absent or null
 		members = map[string]json.RawMessage{}
 	}
 	members[path[0]] = inner

@@ -36,8 +36,8 @@ var (
 	_ mcp.Connection = (*Lane)(nil)
 )
 
-// errLaneClosed is returned for a message to a closed lane.
-var errLaneClosed = errors.New("the lane is closed")
+// ErrClosed is the error of [Lane.Deliver] after [Lane.Close].
+var ErrClosed = errors.New("the lane is closed")
 
 // NewLane returns an open lane that writes to sink.
 func NewLane(sink Sink) *Lane {
@@ -46,14 +46,12 @@ func NewLane(sink Sink) *Lane {
 
 // Deliver hands msg to the server. It returns once the SDK has taken the
 // message, which never waits for a handler.
-func (l *Lane) Deliver(ctx context.Context, msg jsonrpc.Message) error {
+func (l *Lane) Deliver(msg jsonrpc.Message) error {
 	select {
 	case l.in <- msg:
 		return nil
 	case <-l.closed:
-		return errLaneClosed
-	case <-ctx.Done():
-		return ctx.Err()
+		return ErrClosed
 	}
 }
 

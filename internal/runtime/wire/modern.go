@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -17,20 +16,26 @@ var withoutModern = []string{
 	"tasks/list", "tasks/result",
 }
 
+// A refusal is an error answer to a request that is not delivered.
+type refusal struct {
+	code    int64
+	message string
+	data    protocol.ErrorData
+}
+
 // checkModern applies to a request of the modern era the checks that come
 // between its shape and its authorization, in the order of contract §1.
 // It returns nil when the request may go on.
-func checkModern(m *protocol.Message, eras protocol.Eras) *jsonrpc.Error {
+func checkModern(m *protocol.Message, eras protocol.Eras) *refusal {
+	missing := func(key, what string) *refusal {
+		return &refusal{protocol.CodeInvalidParams, "_meta needs " + key + ", " + what, protocol.ErrorData{Field: "_meta/" + key}}
+	}
 	version := m.MetaString(protocol.MetaVersion)
 	if version == "" {
-		return newError(protocol.CodeInvalidParams,
-			"_meta needs "+protocol.MetaVersion+", a protocol revision",
-			protocol.ErrorData{Field: "_meta/" + protocol.MetaVersion})
+		return missing(protocol.MetaVersion, "a protocol revision")
 	}
 	if caps := m.Meta[protocol.MetaCapabilities]; len(caps) == 0 || caps[0] != '{' {
-		return newError(protocol.CodeInvalidParams,
-			"_meta needs "+protocol.MetaCapabilities+", an object",
-			protocol.ErrorData{Field: "_meta/" + protocol.MetaCapabilities})
+		return missing(protocol.MetaCapabilities, "an object")
 	}
 	if version != protocol.Modern {
 		return unsupportedVersion(version, eras)
@@ -41,19 +46,21 @@ func checkModern(m *protocol.Message, eras protocol.Eras) *jsonrpc.Error {
 	return nil
 }
 
-func unsupportedVersion(requested string, eras protocol.Eras) *jsonrpc.Error {
-	return newError(protocol.CodeVersion, "this protocol revision is not served",
-		protocol.ErrorData{Supported: eras.Versions(), Requested: requested})
-}
-
-func unknownMethod(method string) *jsonrpc.Error {
-	return newError(protocol.CodeMethodNotFound, "method not found: "+method, protocol.ErrorData{})
-}
-
-func newError(code int64, message string, data protocol.ErrorData) *jsonrpc.Error {
-	e := &jsonrpc.Error{Code: code, Message: message}
-	if raw, err := json.Marshal(data); err == nil && string(raw) != "{}" {
-		e.Data = raw
+func unsupportedVersion(requested string, eras protocol.Eras) *refusal {
+	return &refusal{
+		protocol.CodeVersion, "this protocol revision is not served",
+		protocol.ErrorData{Supported: eras.Versions(), Requested: requested},
 	}
-	return e
+}
+
+func unknownMethod(method string) *refusal {
+	return &refusal{code: protocol.CodeMethodNotFound, message: "method not found: " + method}
+}
+
+// wireError returns the error to encode. requestID makes it findable in the log.
+func (r *refusal) wireError(requestID string) *jsonrpc.Error {
+	data := r.data
+	data.RequestID = requestID
+	raw, _ := encode(data) // plain data: cannot fail
+	return &jsonrpc.Error{Code: r.code, Message: r.message, Data: raw}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"maps"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ func inwardParams(msg *protocol.Message, p *pending) (json.RawMessage, error) {
 		return nil, nil
 	}
 	meta := maps.Clone(msg.Meta)
-	if meta != nil && era(msg) == protocol.EraLegacy {
+	if meta != nil && eraOf(msg) == protocol.EraLegacy {
 		// _meta is opaque to the legacy era; the SDK would act on these.
 		for _, key := range []string{
 			protocol.MetaVersion, protocol.MetaCapabilities, protocol.MetaClientInfo, protocol.MetaLogLevel,
@@ -73,9 +74,10 @@ func (m *mux) finish(ctx context.Context, reply *jsonrpc.Response) error {
 		m.mu.Unlock()
 		return nil
 	}
-	// The client may use the id again as soon as it sees the answer.
 	delete(m.calls, number)
-	if m.byID[p.key] == p {
+	if p.batch == nil && m.byID[p.key] == p {
+		// The client may use the id again as soon as it sees the answer; in a
+		// batch that is later.
 		delete(m.byID, p.key)
 	}
 	cancelled := p.cancelled
@@ -87,13 +89,10 @@ func (m *mux) finish(ctx context.Context, reply *jsonrpc.Response) error {
 	if p.listen {
 		_ = p.lane.Close()
 	}
-	p.isReady.Do(func() { close(p.ready) })
-	switch {
-	case !cancelled:
-		return m.answer(ctx, p.batch, m.replyLine(p))
-	default:
+	if cancelled {
 		return nil
 	}
+	return m.answer(ctx, p.batch, m.replyLine(p))
 }
 
 // settle counts a call out whose answer is written, or never will be.
@@ -130,38 +129,42 @@ func (m *mux) clean(facts *call.Facts, err error) *jsonrpc.Error {
 	if e, ok := err.(*jsonrpc.Error); ok && e.Code != 0 { //nolint:errorlint // a wrapped one is not meant for clients
 		return e
 	}
-	data := protocol.ErrorData{RequestID: facts.RequestID}
+	clean := refusal{code: protocol.CodeInternal, message: "internal error"}
 	var coded *jsonrpc.Error
-	if errors.As(err, &coded) {
-		switch coded.Code {
-		case protocol.CodeMethodNotFound:
-			return newError(protocol.CodeMethodNotFound, "method not found: "+facts.Method, data)
-		case protocol.CodeInvalidParams, protocol.CodeInvalidRequest:
-			m.Logger.Debug("params not accepted", "requestId", facts.RequestID, "method", facts.Method, "error", err)
-			return newError(coded.Code, "the params of "+facts.Method+" are missing or have the wrong shape", data)
-		}
+	switch {
+	case errors.As(err, &coded) && coded.Code == protocol.CodeMethodNotFound:
+		clean = *unknownMethod(facts.Method)
+	case errors.As(err, &coded) && (coded.Code == protocol.CodeInvalidParams || coded.Code == protocol.CodeInvalidRequest):
+		clean = refusal{code: coded.Code, message: "the params of " + facts.Method + " are missing or have the wrong shape"}
+	case facts.Method == "initialize": // the one method whose params the SDK refuses without a code
+		clean = refusal{code: protocol.CodeInvalidParams, message: "the params of initialize have the wrong shape"}
 	}
-	m.Logger.Error("request failed", "requestId", facts.RequestID, "method", facts.Method, "error", err)
-	return newError(protocol.CodeInternal, "internal error", data)
+	level := slog.LevelDebug
+	if clean.code == protocol.CodeInternal {
+		level = slog.LevelError
+	}
+	m.Logger.Log(context.Background(), level, "request failed",
+		"requestId", facts.RequestID, "method", facts.Method, "code", clean.code, "error", err)
+	return clean.wireError(facts.RequestID)
 }
 
 // ask sends a request of the server's own. Where no answer can come it is
 // answered at once.
 func (m *mux) ask(ctx context.Context, lane *Lane, era protocol.Era, msg *jsonrpc.Request) error {
 	number, _ := msg.ID.Raw().(int64)
-	var refusal error
+	var refused error
 	m.mu.Lock()
 	switch {
 	case era == protocol.EraModern:
-		refusal = newError(protocol.CodeMethodNotFound, "revision "+protocol.Modern+" has no requests to the client", protocol.ErrorData{})
+		refused = &jsonrpc.Error{Code: protocol.CodeMethodNotFound, Message: "revision " + protocol.Modern + " has no requests to the client"}
 	case m.ended:
-		refusal = errInputEnded
+		refused = errInputEnded
 	default:
 		m.asks[number] = true
 	}
 	m.mu.Unlock()
-	if refusal != nil {
-		return lane.Deliver(ctx, &jsonrpc.Response{ID: msg.ID, Error: refusal})
+	if refused != nil {
+		return lane.Deliver(&jsonrpc.Response{ID: msg.ID, Error: refused})
 	}
 	return m.send(ctx, msg)
 }
@@ -198,11 +201,25 @@ func (m *mux) notifyFor(ctx context.Context, msg *jsonrpc.Request, name func(*pe
 	if err != nil {
 		return err
 	}
-	err = m.send(ctx, &jsonrpc.Request{Method: msg.Method, Params: params})
-	if err == nil && msg.Method == "notifications/subscriptions/acknowledged" {
-		p.isReady.Do(func() { close(p.ready) })
+	if err := m.send(ctx, &jsonrpc.Request{Method: msg.Method, Params: params}); err != nil {
+		return err
 	}
-	return err
+	if msg.Method == "notifications/subscriptions/acknowledged" {
+		return m.acknowledged(p)
+	}
+	return nil
+}
+
+// acknowledged ends a subscription that has begun only after the end of input.
+func (m *mux) acknowledged(p *pending) error {
+	m.mu.Lock()
+	p.acknowledged = true
+	ended := m.ended
+	m.mu.Unlock()
+	if ended {
+		return m.stop(p)
+	}
+	return nil
 }
 
 func (m *mux) send(ctx context.Context, msg jsonrpc.Message) error {

@@ -45,14 +45,17 @@ cancelled the same happens within Grace; what still runs then is cancelled.
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -153,7 +156,7 @@ type mux struct {
 	mu    sync.Mutex
 	last  int64               // the internal id given out last
 	calls map[int64]*pending  // open calls by internal id
-	byID  map[string]*pending // the same by the key of the client's id, without cancelled ones
+	byID  map[string]*pending // calls whose ids are taken, by the key of the client's id
 	asks  map[int64]bool      // open requests of the server's own
 	ended bool                // no input will come any more
 	open  int                 // calls whose answer is not out yet
@@ -171,12 +174,12 @@ type pending struct {
 	batch  *batch
 	untake func() // removes the facts if nobody took them
 
-	cancelled bool // under mux.mu
+	// Under mux.mu.
+	cancelled    bool
+	acknowledged bool // a subscription has begun
 
-	ready   chan struct{} // closed when a subscription is acknowledged, or the call answered
-	isReady sync.Once
-	settled chan struct{} // closed when the answer is out
-	reply   *jsonrpc.Response
+	reply   *jsonrpc.Response // set before settled is closed
+	settled chan struct{}     // closed when the answer is out
 }
 
 // serve handles lines until the input ends, ctx is done or a stream fails.
@@ -212,10 +215,10 @@ func (m *mux) serve(ctx context.Context) error {
 				if errors.Is(readErr, io.EOF) {
 					return nil
 				}
-				return fmt.Errorf("reading standard input: %w", readErr)
+				return fmt.Errorf("reading messages: %w", readErr)
 			}
 			if err := m.line(ctx, l); err != nil {
-				return err
+				return cmp.Or(context.Cause(ctx), err)
 			}
 		}
 	}
@@ -232,7 +235,7 @@ func (m *mux) line(ctx context.Context, l line) error {
 		return nil
 	}
 	if !utf8.Valid(data) {
-		return m.refuse(ctx, nil, nil, newError(protocol.CodeParse, "the message is not UTF-8", protocol.ErrorData{}))
+		return m.refuse(ctx, nil, nil, &refusal{code: protocol.CodeParse, message: "the message is not UTF-8"})
 	}
 	msg, err := protocol.Parse(data)
 	if errors.Is(err, protocol.ErrBatch) {
@@ -248,11 +251,11 @@ func (m *mux) message(ctx context.Context, b *batch, data []byte, msg *protocol.
 		m.Logger.Debug("dropped an answer", "error", fault)
 		return nil
 	case fault != nil:
-		return m.refuse(ctx, b, msg.ID, newError(protocol.Code(fault), fault.Error(), protocol.ErrorData{}))
+		return m.refuse(ctx, b, msg.ID, &refusal{code: protocol.Code(fault), message: fault.Error()})
 	case msg.Kind == protocol.Response:
-		return m.clientAnswer(ctx, data, msg)
+		return m.clientAnswer(data, msg)
 	case msg.Kind == protocol.Notification:
-		return m.notification(ctx, msg)
+		return m.notification(msg)
 	default:
 		return m.request(ctx, b, msg)
 	}
@@ -263,13 +266,13 @@ func (m *mux) tooLong(ctx context.Context, l line) error {
 	id, answer := l.peek()
 	limit := fmt.Sprintf("the message is longer than %d bytes (mcp.limits.maxPayloadBytes)", m.MaxLine)
 	if answer {
-		return m.settleAsk(ctx, id, &jsonrpc.Response{Error: errors.New(limit)})
+		return m.settleAsk(id, &jsonrpc.Response{Error: errors.New(limit)})
 	}
-	return m.refuse(ctx, nil, id, newError(protocol.CodeTooLarge, limit, protocol.ErrorData{}))
+	return m.refuse(ctx, nil, id, &refusal{code: protocol.CodeTooLarge, message: limit})
 }
 
-// era decides which lanes a message belongs to.
-func era(msg *protocol.Message) protocol.Era {
+// eraOf decides which lanes a message belongs to.
+func eraOf(msg *protocol.Message) protocol.Era {
 	if msg.Method == "initialize" {
 		return protocol.EraLegacy
 	}
@@ -288,52 +291,56 @@ func (m *mux) request(ctx context.Context, b *batch, msg *protocol.Message) erro
 	_, duplicate := m.byID[key]
 	full := m.open >= maxOpen
 	m.mu.Unlock()
-	if duplicate {
-		return m.refuse(ctx, b, msg.ID, newError(protocol.CodeInvalidRequest,
-			"the id "+string(msg.ID)+" belongs to a request that is still running", protocol.ErrorData{}))
-	}
-	if full {
-		return m.refuse(ctx, b, msg.ID, newError(protocol.CodeUnavailable,
-			fmt.Sprintf("%d requests are open; wait for answers", maxOpen), protocol.ErrorData{}))
+	switch {
+	case duplicate:
+		return m.refuse(ctx, b, msg.ID, &refusal{
+			code:    protocol.CodeInvalidRequest,
+			message: "the id belongs to a request that is still running",
+		})
+	case full:
+		return m.refuse(ctx, b, msg.ID, &refusal{
+			code:    protocol.CodeUnavailable,
+			message: fmt.Sprintf("%d requests are open; wait for answers", maxOpen),
+		})
 	}
 
 	facts := &call.Facts{
-		RequestID: call.NewRequestID(), ID: msg.ID, Method: msg.Method, Era: era(msg),
+		RequestID: call.NewRequestID(), ID: msg.ID, Method: msg.Method, Era: eraOf(msg),
 		Transport: call.Stdio, Subject: m.Subject, Scopes: m.Scopes, AllScopes: m.AllScopes,
 		CanAsk: true,
 	}
-	if facts.Era == protocol.EraLegacy && msg.Method == "ping" && m.legacy == nil && m.Eras.Serves(protocol.EraLegacy) && b == nil {
+	if facts.Era == protocol.EraLegacy && msg.Method == "ping" && m.legacy == nil && m.Eras.Serves(protocol.EraLegacy) {
 		return m.out.write(ctx, answerLine(msg.ID, "result", []byte("{}")))
 	}
-	if err := m.check(facts, msg, b != nil); err != nil {
-		return m.refuse(ctx, b, msg.ID, err)
+	if r := m.check(facts.Era, msg, b != nil); r != nil {
+		return m.refuse(ctx, b, msg.ID, r)
 	}
 	if m.Authorize != nil {
 		if err := m.Authorize(facts, msg); err != nil {
-			return m.refuse(ctx, b, msg.ID, m.clean(facts, err))
+			return m.answer(ctx, b, errorLine(msg.ID, m.clean(facts, err)))
 		}
 	}
 	return m.start(ctx, &pending{Facts: facts, key: key, batch: b}, msg)
 }
 
 // check applies what can be decided without the server.
-func (m *mux) check(facts *call.Facts, msg *protocol.Message, inBatch bool) *jsonrpc.Error {
-	invalid := func(text string) *jsonrpc.Error {
-		return newError(protocol.CodeInvalidRequest, text, protocol.ErrorData{RequestID: facts.RequestID})
+func (m *mux) check(era protocol.Era, msg *protocol.Message, inBatch bool) *refusal {
+	invalid := func(text string) *refusal {
+		return &refusal{code: protocol.CodeInvalidRequest, message: text}
 	}
 	switch {
 	case isNotificationMethod(msg.Method):
 		// The SDK would take notifications/cancelled for one whatever it has.
 		return invalid(msg.Method + " is a notification and takes no id")
-	case facts.Era == protocol.EraModern && inBatch:
+	case era == protocol.EraModern && inBatch:
 		return invalid("revision " + protocol.Modern + " has no batches")
-	case !m.Eras.Serves(facts.Era):
+	case !m.Eras.Serves(era):
 		requested := msg.MetaString(protocol.MetaVersion)
 		if msg.Method == "initialize" {
 			requested = msg.ParamString("protocolVersion")
 		}
 		return unsupportedVersion(requested, m.Eras)
-	case facts.Era == protocol.EraModern:
+	case era == protocol.EraModern:
 		return checkModern(msg, m.Eras)
 	case msg.Method == "initialize" && inBatch:
 		return invalid("initialize cannot be part of a batch")
@@ -349,22 +356,11 @@ func (m *mux) check(facts *call.Facts, msg *protocol.Message, inBatch bool) *jso
 
 // start delivers a request to its lane under an id of ours.
 func (m *mux) start(ctx context.Context, p *pending, msg *protocol.Message) error {
-	p.ready, p.settled = make(chan struct{}), make(chan struct{})
+	p.settled = make(chan struct{})
 	p.token = msg.Meta["progressToken"]
 	p.listen = msg.Method == "subscriptions/listen"
-	switch {
-	case p.listen:
-		p.lane = m.openLane(ctx, protocol.EraModern)
-	case p.Era == protocol.EraModern:
-		if m.modern == nil {
-			m.modern = m.openLane(ctx, protocol.EraModern)
-		}
-		p.lane = m.modern
-	default:
-		if m.legacy == nil {
-			m.legacy = m.openLane(ctx, protocol.EraLegacy)
-		}
-		p.lane = m.legacy
+	if err := m.chooseLane(ctx, p); err != nil {
+		return err
 	}
 
 	m.mu.Lock()
@@ -388,7 +384,7 @@ func (m *mux) start(ctx context.Context, p *pending, msg *protocol.Message) erro
 	}
 	var key string
 	key, p.untake = m.Calls.Put(p.Facts)
-	err = p.lane.Deliver(ctx, &jsonrpc.Request{
+	err = p.lane.Deliver(&jsonrpc.Request{
 		ID: id, Method: msg.Method, Params: params,
 		Extra: &mcp.RequestExtra{Header: http.Header{call.Header: {key}}},
 	})
@@ -417,11 +413,29 @@ func (m *mux) initialized(ctx context.Context, p *pending) error {
 	return nil
 }
 
+// chooseLane sets the lane of a call, and opens it when it is the first there.
+func (m *mux) chooseLane(ctx context.Context, p *pending) (err error) {
+	shared := &m.legacy
+	if p.Era == protocol.EraModern {
+		shared = &m.modern
+	}
+	switch {
+	case p.listen:
+		p.lane, err = m.openLane(ctx, protocol.EraModern)
+	case *shared == nil:
+		*shared, err = m.openLane(ctx, p.Era)
+		p.lane = *shared
+	default:
+		p.lane = *shared
+	}
+	return err
+}
+
 // openLane connects a session. A modern one must have a modern revision from
 // the start: the SDK decides by the session, not by the request, whether a
 // handler may answer input_required, and sends list changes unasked to a
 // session without one.
-func (m *mux) openLane(ctx context.Context, era protocol.Era) *Lane {
+func (m *mux) openLane(ctx context.Context, era protocol.Era) (*Lane, error) {
 	var lane *Lane
 	lane = NewLane(func(ctx context.Context, msg jsonrpc.Message) error {
 		return m.outward(ctx, lane, era, msg)
@@ -433,19 +447,19 @@ func (m *mux) openLane(ctx context.Context, era protocol.Era) *Lane {
 		}
 	}
 	session, err := m.Server.Connect(ctx, lane, opts)
-	if err != nil { // connecting fails only when the transport does
-		panic("wire: " + err.Error())
+	if err != nil {
+		return nil, fmt.Errorf("opening a %s session: %w", era, err)
 	}
 	m.sessions.Go(func() { _ = session.Wait() })
-	return lane
+	return lane, nil
 }
 
-func (m *mux) notification(ctx context.Context, msg *protocol.Message) error {
+func (m *mux) notification(msg *protocol.Message) error {
 	if msg.Method == "notifications/cancelled" {
-		return m.cancel(ctx, msg)
+		return m.cancel(msg)
 	}
 	lane := m.legacy
-	if era(msg) == protocol.EraModern {
+	if eraOf(msg) == protocol.EraModern {
 		lane = m.modern
 	}
 	if lane == nil {
@@ -456,11 +470,11 @@ func (m *mux) notification(ctx context.Context, msg *protocol.Message) error {
 	if err != nil {
 		return err
 	}
-	return lane.Deliver(ctx, &jsonrpc.Request{Method: msg.Method, Params: params})
+	return lane.Deliver(&jsonrpc.Request{Method: msg.Method, Params: params})
 }
 
 // cancel cancels a call of the client. Its id is free again at once.
-func (m *mux) cancel(ctx context.Context, msg *protocol.Message) error {
+func (m *mux) cancel(msg *protocol.Message) error {
 	key, _ := idKey(msg.Params["requestId"])
 	m.mu.Lock()
 	p := m.byID[key]
@@ -471,31 +485,31 @@ func (m *mux) cancel(ctx context.Context, msg *protocol.Message) error {
 	p.cancelled = true
 	delete(m.byID, key)
 	m.mu.Unlock()
-	return m.stop(ctx, p)
+	return m.stop(p)
 }
 
 // stop cancels the context of a call's handler.
-func (m *mux) stop(ctx context.Context, p *pending) error {
+func (m *mux) stop(p *pending) error {
 	params := fmt.Appendf(nil, `{"requestId":%d}`, p.number)
-	err := p.lane.Deliver(ctx, &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
-	if errors.Is(err, errLaneClosed) { // answered meanwhile
+	err := p.lane.Deliver(&jsonrpc.Request{Method: "notifications/cancelled", Params: params})
+	if errors.Is(err, ErrClosed) { // answered meanwhile
 		return nil
 	}
 	return err
 }
 
 // clientAnswer brings an answer to the question of the server's that it names.
-func (m *mux) clientAnswer(ctx context.Context, data []byte, msg *protocol.Message) error {
+func (m *mux) clientAnswer(data []byte, msg *protocol.Message) error {
 	reply := &jsonrpc.Response{Error: errors.New("the client's answer cannot be read")}
 	if decoded, err := jsonrpc.DecodeMessage(data); err == nil {
 		if r, ok := decoded.(*jsonrpc.Response); ok {
 			reply = r
 		}
 	}
-	return m.settleAsk(ctx, msg.ID, reply)
+	return m.settleAsk(msg.ID, reply)
 }
 
-func (m *mux) settleAsk(ctx context.Context, id []byte, reply *jsonrpc.Response) error {
+func (m *mux) settleAsk(id []byte, reply *jsonrpc.Response) error {
 	number, ok := asInteger(id)
 	m.mu.Lock()
 	ok = ok && m.asks[number]
@@ -506,12 +520,11 @@ func (m *mux) settleAsk(ctx context.Context, id []byte, reply *jsonrpc.Response)
 		return nil
 	}
 	reply.ID, _ = jsonrpc.MakeID(float64(number))
-	return m.legacy.Deliver(ctx, reply)
+	return m.legacy.Deliver(reply)
 }
 
-// refuse answers a request that is not delivered.
-func (m *mux) refuse(ctx context.Context, b *batch, id []byte, e *jsonrpc.Error) error {
-	m.Logger.Debug("refused a message", "code", e.Code, "reason", e.Message)
+// refuse answers a message that is not delivered.
+func (m *mux) refuse(ctx context.Context, b *batch, id []byte, r *refusal) error {
 	if key, ok := idKey(id); ok {
 		m.mu.Lock()
 		if m.byID[key] != nil {
@@ -519,7 +532,9 @@ func (m *mux) refuse(ctx context.Context, b *batch, id []byte, e *jsonrpc.Error)
 		}
 		m.mu.Unlock()
 	}
-	return m.answer(ctx, b, errorLine(id, e))
+	requestID := call.NewRequestID()
+	m.Logger.Debug("refused a message", "requestId", requestID, "code", r.code, "reason", r.message)
+	return m.answer(ctx, b, errorLine(id, r.wireError(requestID)))
 }
 
 // answer sends an answer, or collects it in its batch.
@@ -531,63 +546,51 @@ func (m *mux) answer(ctx context.Context, b *batch, line []byte) error {
 	return m.out.write(ctx, line)
 }
 
-// shutDown ends all lanes. err is why serving ended, nil at the end of input.
+// shutDown lets running calls finish and ends all lanes. err is why serving
+// ended, nil at the end of input.
 func (m *mux) shutDown(ctx context.Context, err error) error {
 	defer m.out.end(errors.New("the server has stopped"))
-	hurry, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(ctx, func() {
-		grace := time.AfterFunc(m.Grace, cancel)
-		context.AfterFunc(hurry, func() { grace.Stop() })
-	})()
-
-	m.endInput(hurry)
+	m.endInput()
 	select {
 	case <-m.idle:
 	case <-m.out.broken:
-	case <-hurry.Done():
-		m.mu.Lock()
-		m.Logger.Warn("cancelling calls that did not finish in time", "calls", m.open, "grace", m.Grace)
-		m.mu.Unlock()
+	case <-ctx.Done():
+		select {
+		case <-m.idle:
+		case <-m.out.broken:
+		case <-time.After(m.Grace):
+			m.Logger.Warn("cancelling calls that did not finish in time", "grace", m.Grace)
+		}
 	}
 	m.closeLanes()
-	if err == nil {
-		err = m.out.failure()
-	}
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	return err
+	return cmp.Or(err, m.out.failure(), context.Cause(ctx))
 }
 
 // endInput fails what waits for the client and ends subscriptions.
-func (m *mux) endInput(ctx context.Context) {
+func (m *mux) endInput() {
 	m.mu.Lock()
 	m.ended = true
 	if m.open == 0 {
 		close(m.idle)
 	}
-	asks := m.asks
-	m.asks = nil
+	asks := slices.Collect(maps.Keys(m.asks))
+	clear(m.asks)
 	var listens []*pending
 	for _, p := range m.calls {
-		if p.listen {
+		// One that has not begun would end with an error; it is ended when it has.
+		if p.listen && p.acknowledged {
 			listens = append(listens, p)
 		}
 	}
 	m.mu.Unlock()
 
-	for number := range asks {
+	// An error here means that the lane is closed, and what was open on it too.
+	for _, number := range asks {
 		id, _ := jsonrpc.MakeID(float64(number))
-		_ = m.legacy.Deliver(ctx, &jsonrpc.Response{ID: id, Error: errInputEnded})
+		_ = m.legacy.Deliver(&jsonrpc.Response{ID: id, Error: errInputEnded})
 	}
 	for _, p := range listens {
-		select { // a subscription that has not begun would end with an error
-		case <-p.ready:
-			_ = m.stop(ctx, p)
-		case <-m.out.broken:
-		case <-ctx.Done():
-		}
+		_ = m.stop(p)
 	}
 }
 
