@@ -45,7 +45,7 @@ func (s *Server) start() error {
 		Eras: protocol.Eras(s.cfg.MCP.Eras), MaxBody: s.cfg.MCP.Limits.MaxPayloadBytes,
 		MaxSessions: s.cfg.MCP.Sessions.Max, SessionIdle: s.cfg.MCP.Sessions.Idle,
 		Hosts: web.AllowedHosts, Origins: web.OriginHosts, CheckHost: true,
-		Checks: s.checks, Routes: s.routes, Logger: s.log,
+		Checks: s.checks, Routes: s.routes, Authorize: assume, Logger: s.log,
 	})
 	if err != nil {
 		return err

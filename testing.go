@@ -1,0 +1,24 @@
+package famcp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/famcp/famcp/internal/runtime/call"
+	"github.com/famcp/famcp/internal/runtime/front"
+	"github.com/famcp/famcp/internal/runtime/invoke"
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// CallFor returns a call made by package famcptest, for tests of handlers.
+// Other modules cannot make its argument.
+func CallFor(c *invoke.Call) *Call { return &Call{c: c} }
+
+// assume lets a test in this process act as a subject with scopes. A request
+// off the network never carries an assumed identity.
+func assume(ctx context.Context, _ *http.Request, facts *call.Facts, _ *protocol.Message) *front.Refusal {
+	if id, ok := call.Assumed(ctx); ok {
+		facts.Subject, facts.Scopes, facts.AllScopes = id.Subject, id.Scopes, false
+	}
+	return nil
+}
