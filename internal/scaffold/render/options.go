@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -22,6 +21,8 @@ var options = []option{
 	{path: "Dockerfile", when: func(d Data) bool { return d.HTTP }},
 	{path: ".dockerignore", when: func(d Data) bool { return d.HTTP }},
 	{path: "deploy/", when: func(d Data) bool { return d.HTTP }},
+	{path: "internal/docs/", when: func(d Data) bool { return d.Examples }},
+	{path: "internal/notes/", when: func(d Data) bool { return d.Examples }},
 	{path: "LICENSE.mit", to: "LICENSE", when: func(d Data) bool { return d.License == "mit" }},
 	{path: "LICENSE.apache-2.0", to: "LICENSE", when: func(d Data) bool { return d.License == "apache-2.0" }},
 }
@@ -48,7 +49,7 @@ type ownership struct {
 var owners = []ownership{
 	{"main.go", Managed},
 	{"embed.go", Managed},
-	{"internal/project/", Managed},
+	{"internal/project/", Managed}, // its version is the team's, the rest comes from the answers
 	{"tests/", Managed},
 	{"Dockerfile", Managed},
 	{".*", Managed},
@@ -59,7 +60,10 @@ var owners = []ownership{
 	{"CLAUDE.md", Managed},
 	{"config/local.example.yaml", Managed},
 	{"config/default.yaml", Seeded},
+	{"internal/app/", Seeded},
 	{"internal/config/", Seeded},
+	{"internal/docs/", Seeded},
+	{"internal/notes/", Seeded},
 	{"internal/tools/", Seeded},
 	{"internal/prompts/", Seeded},
 	{"internal/resources/", Seeded},
@@ -86,12 +90,9 @@ func ownerOf(path string) (Owner, error) {
 	return owner, nil
 }
 
-// executables are the files with mode 0755.
-var executables = []string{"scripts/*"}
-
-func executable(path string) bool {
-	return slices.ContainsFunc(executables, func(pattern string) bool { return covers(pattern, path) })
-}
+// executable reports whether the file at path has mode 0755. Templates cannot say it by their own mode: an embedded
+// file has none.
+func executable(name string) bool { return path.Ext(name) == ".sh" }
 
 func covers(pattern, name string) bool {
 	if strings.HasSuffix(pattern, "/") {

@@ -26,7 +26,7 @@ type Data struct {
 	Command                              string // name of the binary
 }
 
-// The trees of a template file system: bare is laid over project when no examples are wanted.
+// The trees of a template file system.
 const (
 	projectTree = "project"
 	bareTree    = "bare"
@@ -34,23 +34,38 @@ const (
 
 // Project renders the files of a project, sorted by path.
 //
+// The tree project is the whole project, with examples. Without them, the tree bare is laid over it: a package in bare
+// takes the place of the package in project, any other file that of the file.
+//
 // A template's path names its file: an element dot_x becomes .x, and x.tmpl is a [text/template] with [[ ]] around
 // its actions that becomes x, preferred over an x beside it. Imports of Go files are rewritten to d.Module.
-// Everything else is copied. The table of options chooses files; lines end in LF.
+// Everything else is copied. The table of options leaves files out, lines end in LF.
 func Project(templates fs.FS, d Data) ([]File, error) {
-	trees := []string{projectTree}
-	if !d.Examples {
-		trees = append(trees, bareTree)
+	files, err := renderTree(templates, projectTree, d)
+	if err != nil {
+		return nil, err
 	}
-	files := map[string]File{}
-	for _, tree := range trees {
-		layer, err := renderTree(templates, tree, d)
+	if !d.Examples {
+		bare, err := renderTree(templates, bareTree, d)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(files, layer)
+		overlay(files, bare)
 	}
 	return slices.SortedFunc(maps.Values(files), func(a, b File) int { return cmp.Compare(a.Path, b.Path) }), nil
+}
+
+func overlay(files, over map[string]File) {
+	packages := map[string]bool{}
+	for name := range over {
+		if path.Ext(name) == ".go" {
+			packages[path.Dir(name)] = true
+		}
+	}
+	maps.DeleteFunc(files, func(name string, _ File) bool {
+		return path.Ext(name) == ".go" && packages[path.Dir(name)]
+	})
+	maps.Copy(files, over)
 }
 
 func renderTree(templates fs.FS, tree string, d Data) (map[string]File, error) {
@@ -64,25 +79,17 @@ func renderTree(templates fs.FS, tree string, d Data) (map[string]File, error) {
 		if !ok {
 			return nil
 		}
-		isTemplate := path.Ext(source) == tmplExt
-		if _, rendered := files[target]; rendered && !isTemplate {
-			return nil
-		}
-		data, err := fs.ReadFile(templates, name)
-		if err != nil {
-			return err
-		}
-		if data, err = renderFile(name, target, data, d); err != nil {
-			return err
-		}
-		file := File{Path: target, Mode: 0o644, Data: data}
+		file := File{Path: target, Mode: 0o644}
 		if executable(target) {
 			file.Mode = 0o755
 		}
 		if file.Owner, err = ownerOf(target); err != nil {
 			return fmt.Errorf("template %s: %w", name, err)
 		}
-		files[target] = file
+		if file.Data, err = renderFile(templates, name, target, d); err != nil {
+			return err
+		}
+		files[target] = file // x comes before x.tmpl, which replaces it
 		return nil
 	})
 	return files, err
@@ -101,10 +108,13 @@ func Destination(source string) string {
 	return strings.Join(elements, "/")
 }
 
-func renderFile(name, target string, data []byte, d Data) ([]byte, error) {
+func renderFile(templates fs.FS, name, target string, d Data) ([]byte, error) {
+	data, err := fs.ReadFile(templates, name)
+	if err != nil {
+		return nil, err
+	}
 	data = LF(data)
-	var err error
-	if strings.HasSuffix(name, tmplExt) {
+	if path.Ext(name) == tmplExt {
 		if data, err = execute(name, data, d); err != nil {
 			return nil, err
 		}

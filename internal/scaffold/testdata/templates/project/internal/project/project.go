@@ -1,0 +1,3 @@
+package project
+
+const Name = "unrendered"
