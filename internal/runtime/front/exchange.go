@@ -46,6 +46,7 @@ type exchange struct {
 	final     json.RawMessage // the response
 	cancelled bool            // by the client's notification
 	over      bool
+	closing   bool // the server ended the request
 	stream    *stream
 }
 
@@ -175,6 +176,7 @@ func (e *exchange) finish(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.over = true
+	e.closing = context.Cause(ctx) == errClosing //nolint:errorlint // set by this package, as it is
 	if e.silence != nil {
 		e.silence.Stop()
 	}
@@ -220,16 +222,15 @@ func (e *exchange) outcome(ctx context.Context) int {
 		return e.refused()
 	case e.status == http.StatusAccepted:
 		return http.StatusAccepted
-	case e.id == nil || ctx.Err() != nil && context.Cause(ctx) != errClosing:
+	case e.id == nil || ctx.Err() != nil && !e.closing:
 		return 0 // a stream that has ended, or nobody is there
 	case e.cancelled && (e.w == nil || e.accept.stream):
 		return http.StatusOK
 	case e.cancelled:
 		e.fail(protocol.CodeServer, "the request was cancelled")
 		return http.StatusOK
-	case context.Cause(ctx) == errClosing:
-		e.fail(protocol.CodeUnavailable, "the server is closing")
-		return http.StatusServiceUnavailable
+	case e.closing:
+		return e.stopped()
 	case e.era == protocol.EraLegacy:
 		e.id = nil
 		e.fail(protocol.CodeSession, sessionLost)
@@ -238,6 +239,11 @@ func (e *exchange) outcome(ctx context.Context) int {
 		e.fail(protocol.CodeInternal, "internal error")
 		return http.StatusInternalServerError
 	}
+}
+
+func (e *exchange) stopped() int {
+	e.fail(protocol.CodeUnavailable, "the server is closing; retry with another instance")
+	return http.StatusServiceUnavailable
 }
 
 const sessionLost = "the session is unknown or has ended; send initialize without Mcp-Session-Id to open another"
@@ -298,9 +304,12 @@ func (e *exchange) announce(result json.RawMessage) {
 // errored rewrites an error of the engine and returns its HTTP status, which
 // is onSession in the legacy era.
 func (e *exchange) errored(err *wireError, onSession int) int {
+	if e.closing && e.stream == nil {
+		return e.stopped() // whatever the cancelled call made of it
+	}
 	switch err.Code {
-	case 0: // the SDK's errors without a code concern the order of messages
-		err.Code = protocol.CodeInvalidRequest
+	case 0: // the SDK's own errors, about the order of messages
+		err.Code, err.Message = protocol.CodeInvalidRequest, "the request is not valid at this point"
 	case protocol.CodeMethodNotFound:
 		err.Message = "the method is not served here"
 	}

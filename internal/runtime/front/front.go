@@ -24,6 +24,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -147,6 +149,8 @@ func New(cfg Config) (*Front, error) {
 	return f, nil
 }
 
+var ownPaths = []string{Path, "/health", "/healthz", "/ready", "/readyz"}
+
 // addRoute registers r. ServeMux panics on a bad or conflicting pattern, which
 // here is the project's input.
 func (f *Front) addRoute(r Route) (err error) {
@@ -155,6 +159,9 @@ func (f *Front) addRoute(r Route) (err error) {
 			err = fmt.Errorf("route %q: %v", r.Pattern, p)
 		}
 	}()
+	if slash := strings.IndexByte(r.Pattern, '/'); slash >= 0 && slices.Contains(ownPaths, r.Pattern[slash:]) {
+		return fmt.Errorf("route %q: the server itself serves this path; choose another", r.Pattern)
+	}
 	f.routes.Handle(r.Pattern, r.Handler)
 	f.public[r.Pattern] = r.Public
 	return nil

@@ -67,6 +67,12 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "p", Progress: 1})
 		return text("progressed"), err
 	})
+	add("steps", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "p", Progress: 1})
+		fx.enter <- struct{}{}
+		<-fx.leave
+		return text("stepped"), err
+	})
 	add("block", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		fx.enter <- struct{}{}
 		select {

@@ -26,7 +26,7 @@ func (f *Front) serveInitialize(p *request) {
 		f.refuse(p.w, m.ID, draining)
 		return
 	}
-	facts := f.facts(p.w, p.r, protocol.EraLegacy, m)
+	facts := f.facts(p.r, protocol.EraLegacy, m)
 	facts.CanAsk = p.accept.stream
 	if !f.authorize(p.w, p.r, facts, m) {
 		return
@@ -88,7 +88,7 @@ func (f *Front) serveSession(p *request, s *session) {
 		f.refuse(p.w, m.ID, draining)
 		return
 	}
-	facts := f.facts(p.w, p.r, protocol.EraLegacy, m)
+	facts := f.facts(p.r, protocol.EraLegacy, m)
 	facts.CanAsk = p.accept.stream
 	if !f.authorize(p.w, p.r, facts, m) {
 		return
@@ -124,13 +124,9 @@ func (f *Front) deliver(p *request, s *session, m *protocol.Message, body []byte
 	if m.Kind == protocol.Response {
 		facts.ID = nil // it answers a question; nothing is called
 	}
-	if !legacyMethod(m.Method) {
+	if code, message := unserved(m.Method); code != 0 && e.id != nil {
 		e.header = http.Header{}
-		if e.id == nil {
-			e.status = http.StatusAccepted
-		} else {
-			e.fail(protocol.CodeMethodNotFound, "the method is not served here")
-		}
+		e.fail(code, message)
 		e.finish(ctx)
 		return true
 	}
@@ -146,14 +142,16 @@ func (f *Front) deliver(p *request, s *session, m *protocol.Message, body []byte
 	return true
 }
 
-// legacyMethod reports whether a method may exist on a session. The SDK has
-// one method table for both eras.
-func legacyMethod(method string) bool {
+// unserved returns the error code of a method that a live session refuses, or
+// 0. The SDK has one method table for both eras.
+func unserved(method string) (code int64, message string) {
 	switch method {
+	case "initialize":
+		return protocol.CodeInvalidRequest, "the session is initialized already"
 	case "server/discover", "subscriptions/listen", "tasks/update":
-		return false
+		return protocol.CodeMethodNotFound, "the method is not served here"
 	}
-	return true
+	return 0, ""
 }
 
 // cancelled notes a cancellation and names the call as the SDK knows it.
@@ -247,7 +245,7 @@ func (f *Front) serveBatch(p *request, s *session) {
 
 // serveElement returns the answer to one message of a batch, or nil.
 func (f *Front) serveElement(p *request, s *session, body []byte) json.RawMessage {
-	requestID := p.w.Header().Get(protocol.HeaderRequestID)
+	requestID := p.r.Header.Get(protocol.HeaderRequestID)
 	refused := func(id json.RawMessage, x *Refusal) json.RawMessage {
 		x.Data.RequestID = requestID
 		return protocol.ErrorResponse(id, x.Code, x.Message, x.Data)
@@ -259,7 +257,7 @@ func (f *Front) serveElement(p *request, s *session, body []byte) json.RawMessag
 	if m.Method == "initialize" {
 		return refused(m.ID, &Refusal{Code: protocol.CodeInvalidRequest, Message: "initialize cannot be part of a batch"})
 	}
-	facts := f.facts(p.w, p.r, protocol.EraLegacy, m)
+	facts := f.facts(p.r, protocol.EraLegacy, m)
 	facts.CanAsk = false
 	if f.cfg.Authorize != nil {
 		if x := f.cfg.Authorize(p.r.Context(), p.r, facts, m); x != nil {
@@ -295,7 +293,7 @@ func (f *Front) serveStream(w http.ResponseWriter, r *http.Request) {
 		f.refuse(w, nil, draining)
 		return
 	}
-	facts := f.facts(w, r, protocol.EraLegacy, &protocol.Message{})
+	facts := f.facts(r, protocol.EraLegacy, &protocol.Message{})
 	if !f.authorize(w, r, facts, nil) {
 		return
 	}
@@ -318,7 +316,7 @@ func (f *Front) serveDelete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	if !f.authorize(w, r, f.facts(w, r, protocol.EraLegacy, &protocol.Message{}), nil) {
+	if !f.authorize(w, r, f.facts(r, protocol.EraLegacy, &protocol.Message{}), nil) {
 		return
 	}
 	if f.sessions.remove(s) {

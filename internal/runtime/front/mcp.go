@@ -60,7 +60,7 @@ func (f *Front) recover(w http.ResponseWriter, requestID string) {
 }
 
 func (f *Front) serveRoute(w http.ResponseWriter, r *http.Request) {
-	h, pattern := f.routes.Handler(r)
+	_, pattern := f.routes.Handler(r)
 	if pattern == "" {
 		if r.URL.Path == "/" {
 			f.serveHome(w, r)
@@ -69,10 +69,10 @@ func (f *Front) serveRoute(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusNotFound, map[string]string{"error": "nothing is served at this path; the MCP endpoint is " + Path})
 		return
 	}
-	if !f.public[pattern] && !f.authorize(w, r, f.facts(w, r, protocol.EraModern, &protocol.Message{}), nil) {
+	if !f.public[pattern] && !f.authorize(w, r, f.facts(r, protocol.EraModern, &protocol.Message{}), nil) {
 		return
 	}
-	h.ServeHTTP(w, r)
+	f.routes.ServeHTTP(w, r)
 }
 
 // refuse answers with a JSON-RPC error.
@@ -91,7 +91,7 @@ func (f *Front) refuse(w http.ResponseWriter, id json.RawMessage, x Refusal) {
 
 // facts returns what is known of a request before authentication. Credentials
 // go no further than this.
-func (f *Front) facts(w http.ResponseWriter, r *http.Request, era protocol.Era, m *protocol.Message) *call.Facts {
+func (f *Front) facts(r *http.Request, era protocol.Era, m *protocol.Message) *call.Facts {
 	header := maps.Clone(r.Header)
 	for _, name := range []string{"Authorization", "Proxy-Authorization", "Cookie"} {
 		delete(header, name)
@@ -101,7 +101,7 @@ func (f *Front) facts(w http.ResponseWriter, r *http.Request, era protocol.Era, 
 		subject = r.RemoteAddr
 	}
 	return &call.Facts{
-		RequestID: w.Header().Get(protocol.HeaderRequestID),
+		RequestID: r.Header.Get(protocol.HeaderRequestID),
 		ID:        m.ID, Method: m.Method, Era: era, Transport: call.HTTP,
 		Subject: subject, AllScopes: true, Header: header, CanAsk: true,
 	}

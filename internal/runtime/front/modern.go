@@ -63,7 +63,7 @@ func (f *Front) serveModern(p *request) {
 		f.refuse(p.w, m.ID, draining)
 		return
 	}
-	facts := f.facts(p.w, p.r, protocol.EraModern, m)
+	facts := f.facts(p.r, protocol.EraModern, m)
 	if !f.authorize(p.w, p.r, facts, m) {
 		return
 	}
