@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 
@@ -20,6 +21,9 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:3001", "address to listen on")
 	limits := flag.String("limits", "default", "limits in force: default, or bench for thresholds above a benchmark's load")
 	flag.Parse()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // as famcp.Main does, so that a benchmark measures what ships
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *addr, *limits); err != nil {
