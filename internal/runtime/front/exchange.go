@@ -307,18 +307,17 @@ func (e *exchange) errored(err *wireError, onSession int) int {
 	if e.closing && e.stream == nil {
 		return e.stopped() // whatever the cancelled call made of it
 	}
-	switch err.Code {
-	case 0: // the SDK's own errors, about the order of messages
-		err.Code, err.Message = protocol.CodeInvalidRequest, "the request is not valid at this point"
-	case protocol.CodeMethodNotFound:
-		err.Message = "the method is not served here"
-	}
+	var field string
+	err.Code, err.Message, field = protocol.Reword(err.Code, err.Message)
 	data := map[string]json.RawMessage{}
 	if len(err.Data) == 0 || json.Unmarshal(err.Data, &data) == nil && data != nil {
 		if _, ok := data["requestId"]; !ok {
 			data["requestId"], _ = json.Marshal(e.requestID)
-			err.Data, _ = json.Marshal(data) // parsed before, so it can be written
 		}
+		if field != "" {
+			data["field"], _ = json.Marshal(field)
+		}
+		err.Data, _ = json.Marshal(data) // parsed before, so it can be written
 	}
 	e.final = errorMessage(e.id, err)
 	if e.era == protocol.EraLegacy {
