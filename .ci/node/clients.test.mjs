@@ -21,7 +21,7 @@ const calls = JSON.parse(process.env.MCP_CALLS);
 const modern = '2026-07-28';
 const legacy = '2025-11-25';
 const info = { name: 'famcp-ci', version: '1.0.0' };
-const capabilities = { elicitation: {}, sampling: {}, roots: {} };
+const capabilities = { elicitation: {} };
 
 // The user says yes: a form's required booleans are true, its strings "yes".
 const accept = ({ params: { requestedSchema } }) => ({
@@ -79,7 +79,7 @@ for (const { name, client: newClient, transport, revision } of connections) {
         const result = await callTool(client, { name: tool, arguments: want.arguments }, options);
         assert.notEqual(result.isError, true, JSON.stringify(result.content));
         assert.ok(JSON.stringify(result).includes(want.text), JSON.stringify(result));
-        assert.equal(progressed, want.progress ?? false, 'reported progress');
+        assert.ok(progressed || !want.progress, 'no progress');
       });
     }
 
