@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -83,7 +84,7 @@ func TestInterrupts(t *testing.T) {
 // Interrupts that hit while files are being written, however fast that is.
 func TestInterruptWhileWriting(t *testing.T) {
 	for _, files := range []int{1, 20, 60} {
-		t.Run(fmt.Sprint(files), func(t *testing.T) {
+		t.Run(strconv.Itoa(files), func(t *testing.T) {
 			dir := t.TempDir()
 			c := newDemo(dir)
 			if err := c.Start(); err != nil {
@@ -130,8 +131,11 @@ func list(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
 	_ = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || name == dir {
-			return nil // it may be on its way out
+		if err != nil {
+			return fs.SkipDir // it may be on its way out
+		}
+		if name == dir {
+			return nil
 		}
 		rel, _ := filepath.Rel(dir, name)
 		names = append(names, rel)

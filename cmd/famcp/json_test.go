@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os/exec"
 	"slices"
@@ -33,9 +34,10 @@ func TestJSONFields(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := exec.Command("famcp", strings.Fields(tt.args)...)
 			c.Dir = dir
+			c.Stderr = new(bytes.Buffer)
 			out, err := c.Output()
 			if err != nil {
-				t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)
+				t.Fatalf("%v: %s", err, c.Stderr)
 			}
 			var doc map[string]any
 			if err := json.Unmarshal(out, &doc); err != nil {

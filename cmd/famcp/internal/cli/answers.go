@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,9 +48,9 @@ func (f *answerFlag) Set(text string) error {
 	if f.question.Kind == scaffold.Switch {
 		yes := text == "true"
 		if !yes && text != "false" {
-			return fmt.Errorf("want true or false")
+			return errors.New("want true or false")
 		}
-		text = fmt.Sprint(yes != f.negated)
+		text = strconv.FormatBool(yes != f.negated)
 		if before, ok := f.given[f.question.Key]; ok && before != text {
 			return fmt.Errorf("--%s and --no-%s exclude each other", f.question.Flag, f.question.Flag)
 		}

@@ -124,7 +124,7 @@ func TestNewFlags(t *testing.T) {
 		{name: "no bool", args: "--examples=maybe", wantErr: "want true or false"},
 		{name: "empty answer is an answer", args: "--author=", given: map[string]string{"author": ""}},
 		{name: "two directories", args: "a b", wantErr: "accepts at most 1 arg"},
-		{name: "misspelt", args: "--nmae x", wantErr: "unknown flag: --nmae; did you mean --name?"},
+		{name: "misspelt", args: "--naem x", wantErr: "unknown flag: --naem; did you mean --name?"},
 		{name: "unlike any", args: "--frobnicate", wantErr: "unknown flag: --frobnicate"},
 	}
 	for _, tt := range tests {
@@ -261,7 +261,7 @@ func TestEditDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"name", "name", 0}, {"nmae", "name", 2}, {"", "ci", 2}, {"port", "", 4}, {"licence", "license", 1},
+		{"", "", 0}, {"name", "name", 0}, {"naem", "name", 2}, {"", "ci", 2}, {"port", "", 4}, {"licence", "license", 1},
 	}
 	for _, tt := range tests {
 		if got := editDistance(tt.a, tt.b); got != tt.want {

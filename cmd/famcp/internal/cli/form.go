@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -155,7 +156,7 @@ func (c *answerCell) Set(text string) { c.texts[c.key] = strings.TrimSpace(text)
 type switchCell struct{ *answerCell }
 
 func (c switchCell) Get() bool    { return c.answerCell.Get() == "true" }
-func (c switchCell) Set(yes bool) { c.answerCell.Set(fmt.Sprint(yes)) }
+func (c switchCell) Set(yes bool) { c.answerCell.Set(strconv.FormatBool(yes)) }
 
 // runForm runs a form until it is submitted; breaking it off is [errInterrupted].
 func runForm(ctx context.Context, io *iostreams.IOStreams, groups ...*huh.Group) error {
@@ -220,7 +221,7 @@ func confirm(ctx context.Context, io *iostreams.IOStreams, r *report) error {
 		if err != nil {
 			return err
 		}
-		agreed = text == "" || strings.HasPrefix("yes", strings.ToLower(text))
+		agreed = slices.Contains([]string{"", "y", "yes"}, strings.ToLower(text))
 	} else if err := runForm(ctx, io, huh.NewGroup(huh.NewConfirm().Title("Create it?").Inline(true).Value(&agreed))); err != nil {
 		return err
 	}

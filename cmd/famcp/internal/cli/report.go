@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strconv"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -170,7 +171,7 @@ func (r *report) summary(w io.Writer) {
 	for _, q := range scaffold.Questions() {
 		row(q.Key, cmp.Or(q.Text(r.Answers), "-"))
 	}
-	row("files", fmt.Sprint(len(r.Files)))
+	row("files", strconv.Itoa(len(r.Files)))
 	row("git", map[string]string{
 		"new":       "a new repository, every file in its first commit",
 		"existing":  "every file in the first commit of the repository, if it has none yet",

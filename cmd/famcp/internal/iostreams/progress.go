@@ -32,7 +32,7 @@ type Progress struct {
 // else to a terminal.
 func (s *IOStreams) StartProgress(phase string) *Progress {
 	p := &Progress{io: s, phase: phase, quit: make(chan struct{}), done: make(chan struct{})}
-	if !s.OutTTY || !s.ErrTTY || s.Accessible {
+	if !s.OutTTY || !s.ErrTTY || s.Accessible || s.Unattended {
 		close(p.done)
 		return p
 	}

@@ -27,35 +27,41 @@ const (
 
 // process is a running server.
 type process struct {
-	cmd  *exec.Cmd
-	log  *tail
-	done chan struct{} // closed when it has ended
-	err  error         // of Wait; read after done
+	log    *tail // of standard error
+	cancel context.CancelFunc
+	done   chan struct{} // closed when it has ended
+	err    error         // it ended with; read after done
 }
 
-func start(c *exec.Cmd) (*process, error) {
-	p := &process{cmd: c, log: &tail{}, done: make(chan struct{})}
-	c.Stderr = p.log
+// start starts the server with one argument. It runs until stop, or until ctx
+// ends. prepare sets what else it needs before it starts.
+func (p *project) start(ctx context.Context, argument string, prepare func(*exec.Cmd) error) (*process, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := exec.CommandContext(ctx, p.binary, argument)
+	c.Dir = p.dir
+	c.Cancel = func() error { return interrupt(c.Process) }
 	c.WaitDelay = stopTimeout
-	if err := c.Start(); err != nil {
+	s := &process{log: &tail{}, cancel: cancel, done: make(chan struct{})}
+	c.Stderr = s.log
+	err := prepare(c)
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		cancel()
 		return nil, err
 	}
 	go func() {
-		defer close(p.done)
-		p.err = c.Wait()
+		defer close(s.done)
+		s.err = c.Wait()
 	}()
-	return p, nil
+	return s, nil
 }
 
 // stop asks the process to end, makes it end, and waits for that.
-func (p *process) stop() {
-	_ = interrupt(p.cmd.Process) // it may have ended by itself
-	select {
-	case <-p.done:
-	case <-time.After(stopTimeout):
-		_ = p.cmd.Process.Kill()
-		<-p.done
-	}
+func (s *process) stop() {
+	s.cancel()
+	<-s.done
 }
 
 // interrupt asks a process to end where the system can ask.
@@ -68,14 +74,15 @@ func interrupt(p *os.Process) error {
 
 // startHTTP starts the server on a free loopback port and waits until it is healthy.
 func (p *project) startHTTP(ctx context.Context) error {
-	port, err := freePort()
+	port, err := freePort(ctx)
 	if err != nil {
 		return err
 	}
-	c := exec.Command(p.binary, "http")
-	c.Dir = p.dir
-	c.Env = append(os.Environ(), "WS_HOST=127.0.0.1", "WS_PORT="+strconv.Itoa(port))
-	if p.server, err = start(c); err != nil {
+	p.server, err = p.start(ctx, "http", func(c *exec.Cmd) error {
+		c.Env = append(os.Environ(), "WS_HOST=127.0.0.1", "WS_PORT="+strconv.Itoa(port))
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	base := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
@@ -91,7 +98,7 @@ func (p *project) startHTTP(ctx context.Context) error {
 		}
 		select {
 		case <-p.server.done:
-			return withOutput(fmt.Errorf("the server ended at once, %s", p.server.cmd.ProcessState), p.server.log.String())
+			return withOutput(errors.Join(errors.New("the server ended at once"), p.server.err), p.server.log.String())
 		case <-ctx.Done():
 			return withOutput(fmt.Errorf("the server was not healthy after %s", startTimeout), p.server.log.String())
 		case <-retry.C:
@@ -100,8 +107,8 @@ func (p *project) startHTTP(ctx context.Context) error {
 }
 
 // freePort finds a port that is free now.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ctx context.Context) (int, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}
@@ -125,24 +132,22 @@ func healthy(ctx context.Context, url string) bool {
 // callStdio starts the server on pipes, has a conversation and ends it by
 // closing its input, which must make the server end by itself.
 func (p *project) callStdio(ctx context.Context, talk func(context.Context, link) error) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	c := exec.Command(p.binary, "stdio")
-	c.Dir = p.dir
-	in, err := c.StdinPipe()
-	if err != nil {
+	var in io.WriteCloser
+	var out io.Reader
+	s, err := p.start(ctx, "stdio", func(c *exec.Cmd) (err error) {
+		if in, err = c.StdinPipe(); err != nil {
+			return err
+		}
+		out, err = c.StdoutPipe()
 		return err
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	s, err := start(c)
+	})
 	if err != nil {
 		return err
 	}
 	defer s.stop()
 
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	err = talk(ctx, &pipeLink{in: in, out: readLines(ctx, out)})
 	if err == nil {
 		in.Close()

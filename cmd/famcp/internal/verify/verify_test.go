@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,7 +114,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		},
 		End: func(s Step) { ended = append(ended, s) },
 	})
-	if err != context.Canceled {
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want %v", err, context.Canceled)
 	}
 	if len(ended) != 2 {
