@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"sync"
@@ -47,8 +49,8 @@ func (r *lineReader) next() (line, error) {
 		}
 		l.add(bytes.TrimSuffix(chunk, []byte("\n")), r.max)
 		switch {
-		case err == bufio.ErrBufferFull:
-		case err == io.EOF && (len(l.data) > 0):
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err == io.EOF && len(l.data) > 0:
 			return l, nil // the next call reports the end
 		default:
 			return l, err
@@ -140,25 +142,23 @@ func (w *lineWriter) write(ctx context.Context, line []byte) error {
 		err = io.ErrShortWrite
 	}
 	if err != nil {
-		w.end(err)
+		err = fmt.Errorf("writing messages: %w", err)
+		_ = w.end(err)
 	}
 	return err
 }
 
-// end lets every later write fail with err, unless one has failed before.
-func (w *lineWriter) end(err error) {
+// end lets every later write fail with err. It returns the error that they
+// fail with already, or nil.
+func (w *lineWriter) end(err error) (before error) {
+	first := false
 	w.fail.Do(func() {
+		first = true
 		w.err = err
 		close(w.broken)
 	})
-}
-
-// failure returns the error of the first failed write, or nil.
-func (w *lineWriter) failure() error {
-	select {
-	case <-w.broken:
-		return w.err
-	default:
+	if first {
 		return nil
 	}
+	return w.err
 }

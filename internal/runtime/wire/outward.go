@@ -157,8 +157,8 @@ func (m *mux) ask(ctx context.Context, lane *Lane, era protocol.Era, msg *jsonrp
 	switch {
 	case era == protocol.EraModern:
 		refused = &jsonrpc.Error{Code: protocol.CodeMethodNotFound, Message: "revision " + protocol.Modern + " has no requests to the client"}
-	case m.ended:
-		refused = errInputEnded
+	case !m.asking:
+		refused = errCannotAnswer
 	default:
 		m.asks[number] = true
 	}
@@ -224,8 +224,9 @@ func (m *mux) acknowledged(p *pending) error {
 
 func (m *mux) send(ctx context.Context, msg jsonrpc.Message) error {
 	line, err := jsonrpc.EncodeMessage(msg)
-	if err != nil {
-		return err
+	if err != nil { // an error would be taken for a broken lane
+		m.Logger.Error("dropped a message that cannot be encoded", "error", err)
+		return nil
 	}
 	return m.out.write(ctx, line)
 }

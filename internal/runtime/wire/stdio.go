@@ -153,14 +153,15 @@ type mux struct {
 	legacy, modern *Lane
 	negotiated     string // the revision of the legacy lane
 
-	mu    sync.Mutex
-	last  int64               // the internal id given out last
-	calls map[int64]*pending  // open calls by internal id
-	byID  map[string]*pending // calls whose ids are taken, by the key of the client's id
-	asks  map[int64]bool      // open requests of the server's own
-	ended bool                // no input will come any more
-	open  int                 // calls whose answer is not out yet
-	idle  chan struct{}       // closed when ended and open is 0
+	mu     sync.Mutex
+	last   int64               // the internal id given out last
+	calls  map[int64]*pending  // open calls by internal id
+	byID   map[string]*pending // calls whose ids are taken, by the key of the client's id
+	asks   map[int64]bool      // open requests of the server's own
+	asking bool                // the client can answer: initialized, and the input has not ended
+	ended  bool                // no input will come any more
+	open   int                 // calls whose answer is not out yet
+	idle   chan struct{}       // closed when ended and open is 0
 }
 
 // pending is a call between its delivery and its answer.
@@ -404,12 +405,16 @@ func (m *mux) initialized(ctx context.Context, p *pending) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if p.reply.Error != nil {
+	live := p.reply.Error == nil
+	m.mu.Lock()
+	m.asking = live
+	m.mu.Unlock()
+	if live {
+		m.negotiated = asString(member(p.reply.Result, "protocolVersion"))
+	} else {
 		_ = m.legacy.Close()
 		m.legacy = nil
-		return nil
 	}
-	m.negotiated = asString(member(p.reply.Result, "protocolVersion"))
 	return nil
 }
 
@@ -485,6 +490,7 @@ func (m *mux) cancel(msg *protocol.Message) error {
 	p.cancelled = true
 	delete(m.byID, key)
 	m.mu.Unlock()
+	m.Logger.Debug("cancelled by the client", "requestId", p.RequestID, "reason", msg.ParamString("reason"))
 	return m.stop(p)
 }
 
@@ -549,7 +555,6 @@ func (m *mux) answer(ctx context.Context, b *batch, line []byte) error {
 // shutDown lets running calls finish and ends all lanes. err is why serving
 // ended, nil at the end of input.
 func (m *mux) shutDown(ctx context.Context, err error) error {
-	defer m.out.end(errors.New("the server has stopped"))
 	m.endInput()
 	select {
 	case <-m.idle:
@@ -562,14 +567,15 @@ func (m *mux) shutDown(ctx context.Context, err error) error {
 			m.Logger.Warn("cancelling calls that did not finish in time", "grace", m.Grace)
 		}
 	}
+	failed := m.out.end(errors.New("the server has stopped"))
 	m.closeLanes()
-	return cmp.Or(err, m.out.failure(), context.Cause(ctx))
+	return cmp.Or(failed, err, context.Cause(ctx))
 }
 
 // endInput fails what waits for the client and ends subscriptions.
 func (m *mux) endInput() {
 	m.mu.Lock()
-	m.ended = true
+	m.asking, m.ended = false, true
 	if m.open == 0 {
 		close(m.idle)
 	}
@@ -587,14 +593,14 @@ func (m *mux) endInput() {
 	// An error here means that the lane is closed, and what was open on it too.
 	for _, number := range asks {
 		id, _ := jsonrpc.MakeID(float64(number))
-		_ = m.legacy.Deliver(&jsonrpc.Response{ID: id, Error: errInputEnded})
+		_ = m.legacy.Deliver(&jsonrpc.Response{ID: id, Error: errCannotAnswer})
 	}
 	for _, p := range listens {
 		_ = m.stop(p)
 	}
 }
 
-var errInputEnded = errors.New("the client has closed its end and cannot answer")
+var errCannotAnswer = errors.New("the client cannot answer: its session has not begun, or it has closed its end")
 
 // closeLanes ends all sessions and waits for their goroutines, but not for
 // ever: a handler may ignore its context.

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,17 +117,16 @@ func newFixture() *fixture {
 	})
 	add("elicit", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		f.started <- "elicit"
-		res, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "sure?"})
-		if err != nil {
-			return text("no answer"), nil
+		if res, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "sure?"}); err == nil {
+			return text("answer: " + res.Action), nil
 		}
-		return text("answer: " + res.Action), nil
+		return text("no answer"), nil
 	})
 	add("pinger", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if err := r.Session.Ping(ctx, nil); err != nil {
-			return text("refused"), nil
+		if r.Session.Ping(ctx, nil) == nil {
+			return text("pong"), nil
 		}
-		return text("pong"), nil
+		return text("refused"), nil
 	})
 	add("fails", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, errors.New("dial tcp 10.0.0.5: password=hunter2")
@@ -736,6 +736,25 @@ func TestStdioAskAtTheEnd(t *testing.T) {
 	c.end(nil)
 }
 
+// A server that asks before its session has begun gets no answer, and does not
+// wait for one.
+func TestStdioAskDuringInitialize(t *testing.T) {
+	f := newFixture()
+	failed := make(chan error, 1)
+	f.server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "initialize" {
+				failed <- req.GetSession().(*mcp.ServerSession).Ping(ctx, nil)
+			}
+			return next(ctx, method, req)
+		}
+	})
+	wantLines(t, oneShot(t, f.stdio(nil, nil), initialize), []string{initDone})
+	if err := <-failed; err == nil {
+		t.Error("the question had an answer")
+	}
+}
+
 func TestStdioBatchCancelled(t *testing.T) {
 	f := newFixture()
 	c := startTalk(t, t.Context(), f.stdio(nil, nil))
@@ -870,18 +889,18 @@ func TestStdioSlowReader(t *testing.T) {
 		s := f.stdio(inR, outW)
 		done := make(chan error, 1)
 		go func() { done <- s.Run(t.Context()) }()
-		accepted := 0
 		written := make(chan struct{}, 5000)
 		go func() {
 			defer inW.Close()
 			for i := range 3000 {
-				io.WriteString(inW, callTool(fmt.Sprint(i), "echo", `{}`, modernMeta)+"\n")
+				if _, err := fmt.Fprintln(inW, callTool(strconv.Itoa(i), "echo", `{}`, modernMeta)); err != nil {
+					return
+				}
 				written <- struct{}{}
 			}
 		}()
 		synctest.Wait()
-		accepted = len(written)
-		if accepted < 1024 || accepted > 2000 { // the bound and what fits the buffer
+		if accepted := len(written); accepted < 1024 || accepted > 2000 { // the bound and what fits the buffer
 			t.Errorf("%d lines were taken from a client that does not read", accepted)
 		}
 		answered := 0
@@ -1055,6 +1074,7 @@ func FuzzStdio(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
+		began := time.Now()
 		fx := newFixture()
 		fx.server.RemoveTools("timed")
 		close(fx.release)
@@ -1063,6 +1083,9 @@ func FuzzStdio(f *testing.F) {
 		s.MaxLine = 2000
 		if err := s.Run(t.Context()); err != nil {
 			t.Fatalf("Run: %v", err)
+		}
+		if d := time.Since(began); d > 5*time.Second {
+			t.Fatalf("took %s", d)
 		}
 		for line := range strings.Lines(out.String()) {
 			messages := []json.RawMessage{json.RawMessage(line)}
@@ -1078,17 +1101,28 @@ func FuzzStdio(f *testing.F) {
 	})
 }
 
+// The SDK's own transport is the yardstick.
 func BenchmarkStdio(b *testing.B) {
-	for _, bm := range []struct{ name, first, call string }{
-		{"modern", modern(`"first"`, "server/discover", ""), callTool("%d", "echo", `{"a":"b"}`, modernMeta)},
-		{"legacy", initialize, callTool("%d", "echo", `{"a":"b"}`, "")},
+	ours := func(in io.Reader, out io.Writer) error { return newFixture().stdio(in, out).Run(b.Context()) }
+	sdk := func(in io.Reader, out io.Writer) error {
+		return newFixture().server.Run(b.Context(), &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
+	}
+	for _, bm := range []struct {
+		name        string
+		serve       func(io.Reader, io.Writer) error
+		first, call string
+	}{
+		{"modern", ours, modern(`"first"`, "server/discover", ""), callTool("%d", "echo", `{"a":"b"}`, modernMeta)},
+		{"modern sdk", sdk, modern(`"first"`, "server/discover", ""), callTool("%d", "echo", `{"a":"b"}`, modernMeta)},
+		{"legacy", ours, initialize, callTool("%d", "echo", `{"a":"b"}`, "")},
+		{"legacy sdk", sdk, initialize, callTool("%d", "echo", `{"a":"b"}`, "")},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
 			inR, inW := io.Pipe()
 			outR, outW := io.Pipe()
 			done := make(chan error, 1)
 			go func() {
-				done <- newFixture().stdio(inR, outW).Run(b.Context())
+				done <- bm.serve(inR, outW)
 				outW.Close()
 			}()
 			dec := json.NewDecoder(outR)
@@ -1112,3 +1146,7 @@ func BenchmarkStdio(b *testing.B) {
 		})
 	}
 }
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
