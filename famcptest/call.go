@@ -80,7 +80,7 @@ func NewCall(t testing.TB, options ...Option) *famcp.Call {
 			Subject: "famcptest", AllScopes: true, Header: http.Header{}, CanAsk: true,
 		},
 		revision: Modern, answers: map[string]Answer{}, recorder: &Recorder{},
-		can: []famcp.Capability{famcp.CanElicit, famcp.CanVisit, famcp.CanSample, famcp.CanRoots},
+		can: everything,
 	}
 	for _, o := range options {
 		o(p)
@@ -97,8 +97,16 @@ func NewCall(t testing.TB, options ...Option) *famcp.Call {
 		}
 		answers[key] = raw
 	}
+	var caps mcp.ClientCapabilities
+	raw, err := json.Marshal(declared(p.can))
+	if err == nil {
+		err = json.Unmarshal(raw, &caps)
+	}
+	if err != nil {
+		t.Fatalf("declaring the client's capabilities: %v", err)
+	}
 	c, end, err := invoke.NewDetached(t.Context(), invoke.Detached{
-		Facts: &p.facts, Version: p.revision, Answers: answers, Capabilities: declared(p.can),
+		Facts: &p.facts, Version: p.revision, Answers: answers, Capabilities: &caps,
 		Client: &mcp.Implementation{Name: "famcptest", Version: "1"},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Sent: p.recorder.add,
 	})
@@ -109,19 +117,23 @@ func NewCall(t testing.TB, options ...Option) *famcp.Call {
 	return famcp.CallFor(c)
 }
 
-func declared(can []famcp.Capability) *mcp.ClientCapabilities {
-	caps := &mcp.ClientCapabilities{}
-	elicitation := &mcp.ElicitationCapabilities{}
+// everything is what a client can be asked for.
+var everything = []famcp.Capability{famcp.CanElicit, famcp.CanVisit, famcp.CanSample, famcp.CanRoots}
+
+// declared returns the capabilities object of a client. It is not of the
+// SDK's type, which declares roots whatever it holds.
+func declared(can []famcp.Capability) map[string]any {
+	caps, elicitation := map[string]any{}, map[string]any{}
 	for _, c := range can {
 		switch c {
 		case famcp.CanElicit:
-			elicitation.Form, caps.Elicitation = &mcp.FormElicitationCapabilities{}, elicitation
+			elicitation["form"], caps["elicitation"] = map[string]any{}, elicitation
 		case famcp.CanVisit:
-			elicitation.URL, caps.Elicitation = &mcp.URLElicitationCapabilities{}, elicitation
+			elicitation["url"], caps["elicitation"] = map[string]any{}, elicitation
 		case famcp.CanSample:
-			caps.Sampling = &mcp.SamplingCapabilities{}
+			caps["sampling"] = map[string]any{}
 		case famcp.CanRoots:
-			caps.RootsV2 = &mcp.RootCapabilities{}
+			caps["roots"] = map[string]any{}
 		}
 	}
 	return caps

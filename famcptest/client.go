@@ -245,7 +245,11 @@ func (c *Client) converse(method string, params map[string]any) *Result {
 		}
 		answers := map[string]any{}
 		for key, q := range open.Questions {
-			answers[key] = c.answerTo(readQuestion(key, q.Method, q.Params))
+			answer, ok := c.answerTo(readQuestion(key, q.Method, q.Params))
+			if !ok {
+				c.unanswered(q.Method)
+			}
+			answers[key] = answer
 		}
 		next := map[string]any{}
 		for name, value := range params {
@@ -258,17 +262,21 @@ func (c *Client) converse(method string, params map[string]any) *Result {
 	return nil
 }
 
-func (c *Client) answerTo(q Question) any {
-	c.t.Helper()
-	a := c.state.answer(q)
-	switch {
-	case a.result != nil:
-		return a.result
-	case q.Method == "elicitation/create":
-		return Decline().result
+// answerTo returns the result to answer with; ok is false when the test does
+// not answer.
+func (c *Client) answerTo(q Question) (result any, ok bool) {
+	if a := c.state.answer(q); a.result != nil {
+		return a.result, true
 	}
-	c.t.Fatalf("the server asks for %s, which the test does not answer; set Client.Answer", q.Method)
-	return nil
+	if q.Method == "elicitation/create" {
+		return Decline().result, true
+	}
+	return nil, false
+}
+
+func (c *Client) unanswered(method string) {
+	c.t.Helper()
+	c.t.Fatalf("the server asks for %s, which the test does not answer; set Client.Answer", method)
 }
 
 // open starts a legacy session; a modern client has nothing to start.

@@ -55,8 +55,7 @@ func Connect(t testing.TB, s *famcp.Server, revision string) *Client {
 	t.Helper()
 	c := &Client{
 		t: t, host: serve(t, s), revision: revision,
-		can:   []famcp.Capability{famcp.CanElicit, famcp.CanVisit, famcp.CanSample, famcp.CanRoots},
-		state: &state{answer: decline},
+		can: everything, state: &state{answer: decline},
 	}
 	c.open()
 	return c

@@ -12,10 +12,9 @@ import (
 type Result struct {
 	Err *Error // a JSON-RPC error instead of a result; nil for none
 
-	// Of a tool.
 	IsError    bool            // the tool failed; Text says why
-	Content    []mcp.Content   //
-	Structured json.RawMessage // structuredContent as sent; nil for none
+	Content    []mcp.Content   // of a tool
+	Structured json.RawMessage // structuredContent of a tool as sent; nil for none
 
 	Messages []*mcp.PromptMessage    // of a prompt
 	Contents []*mcp.ResourceContents // of a resource
@@ -48,8 +47,8 @@ func (r *Result) Text() string {
 type Error struct {
 	Code    int64           `json:"code"`
 	Message string          `json:"message"`
-	Data    json.RawMessage `json:"data"` // as sent; nil for none
-	Status  int             `json:"-"`    // HTTP status it came with
+	Data    json.RawMessage `json:"data,omitempty"` // as sent; nil for none
+	Status  int             `json:"-"`              // HTTP status it came with
 }
 
 // Error returns the message with code, status and data.

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/famcp/famcp"
 	"github.com/famcp/famcp/internal/runtime/front"
 	"github.com/famcp/famcp/internal/runtime/protocol"
 )
@@ -111,7 +110,7 @@ func (c *Client) initialize() {
 	defer cancel()
 	id := c.nextID()
 	res := c.post(ctx, c.encode(message{ID: id, Method: "initialize", Params: c.marshal(map[string]any{
-		"protocolVersion": c.revision, "capabilities": c.capabilities(), "clientInfo": clientInfo,
+		"protocolVersion": c.revision, "capabilities": declared(c.can), "clientInfo": clientInfo,
 	})}), c.headers())
 	defer res.Body.Close()
 	session := res.Header.Get(protocol.HeaderSession)
@@ -140,25 +139,6 @@ func (c *Client) initialize() {
 	}
 }
 
-func (c *Client) capabilities() map[string]any {
-	caps, elicitation := map[string]any{}, map[string]any{}
-	for _, can := range c.can {
-		switch can {
-		case famcp.CanElicit:
-			elicitation["form"] = map[string]any{}
-			caps["elicitation"] = elicitation
-		case famcp.CanVisit:
-			elicitation["url"] = map[string]any{}
-			caps["elicitation"] = elicitation
-		case famcp.CanSample:
-			caps["sampling"] = map[string]any{}
-		case famcp.CanRoots:
-			caps["roots"] = map[string]any{}
-		}
-	}
-	return caps
-}
-
 // notify sends a message that has no answer.
 func (c *Client) notify(ctx context.Context, m message) {
 	c.t.Helper()
@@ -179,7 +159,7 @@ func (c *Client) request(method string, params map[string]any) (result json.RawM
 	h := c.headers()
 	if c.modern() {
 		meta[protocol.MetaVersion] = c.revision
-		meta[protocol.MetaCapabilities] = c.capabilities()
+		meta[protocol.MetaCapabilities] = declared(c.can)
 		meta[protocol.MetaClientInfo] = clientInfo
 		meta[protocol.MetaLogLevel] = "debug"
 		nameHeaders(h, method, func(param string) string { s, _ := params[param].(string); return s })
@@ -280,8 +260,12 @@ func (c *Client) answer(ctx context.Context, res *http.Response, method string, 
 			c.state.mu.Unlock()
 		default:
 			asked++
-			reply := c.answerTo(readQuestion("", m.Method, m.Params))
-			c.notify(ctx, message{ID: m.ID, Result: c.marshal(reply)})
+			answer, ok := c.answerTo(readQuestion("", m.Method, m.Params))
+			if !ok { // the server must not be left waiting
+				c.notify(ctx, message{ID: m.ID, Error: &Error{Code: protocol.CodeInvalidRequest, Message: "not answered"}})
+				c.unanswered(m.Method)
+			}
+			c.notify(ctx, message{ID: m.ID, Result: c.marshal(answer)})
 		}
 	}
 }
