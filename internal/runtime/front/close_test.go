@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/famcp/famcp/internal/runtime/protocol"
 )
 
 func TestDrain(t *testing.T) {
@@ -78,10 +81,21 @@ func TestCloseEndsStreams(t *testing.T) {
 	if err := srv.Config.Shutdown(ctx); err != nil {
 		t.Fatalf("Shutdown: %v", err)
 	}
-	for name, res := range map[string]*http.Response{"listen": listen, "stream": stream} {
-		if _, err := io.ReadAll(res.Body); err != nil {
-			t.Errorf("%s did not end cleanly: %v", name, err)
-		}
+	if b, err := io.ReadAll(stream.Body); err != nil {
+		t.Errorf("the session's stream did not end cleanly: %q, %v", b, err)
+	}
+	b, err := io.ReadAll(listen.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var end struct {
+		ResultType string
+		Meta       map[string]any `json:"_meta"`
+	}
+	m := answer{200, listen.Header, string(b)}.message(t)
+	if err := json.Unmarshal(m.Result, &end); err != nil || string(m.ID) != "7" ||
+		end.ResultType != "complete" || end.Meta[protocol.MetaSubscription] != 7.0 {
+		t.Errorf("listen ended with %q, want its result", b)
 	}
 }
 

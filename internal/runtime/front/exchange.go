@@ -34,6 +34,9 @@ type exchange struct {
 	// opened is run when an initialize request has been answered well, before
 	// the client learns of the session.
 	opened func(sessionID, version string)
+	// farewell is the answer when the server ends the request; nil makes it an
+	// error.
+	farewell json.RawMessage
 	// ask is given each request of the server that cannot be delivered.
 	ask func(id json.RawMessage)
 
@@ -242,6 +245,10 @@ func (e *exchange) outcome(ctx context.Context) int {
 }
 
 func (e *exchange) stopped() int {
+	if e.farewell != nil && e.stream != nil {
+		e.final = e.farewell
+		return http.StatusOK
+	}
 	e.fail(protocol.CodeUnavailable, "the server is closing; retry with another instance")
 	return http.StatusServiceUnavailable
 }
@@ -259,16 +266,12 @@ type wireError struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// errorMessage writes err again with the client's id, byte for byte.
-func errorMessage(id json.RawMessage, err *wireError) []byte {
+// encode writes a message of parts that were parsed before, ids byte for byte.
+func encode(message any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(struct { // parsed before, so it can be written
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id,omitempty"`
-		Error   *wireError      `json:"error"`
-	}{"2.0", id, err})
+	_ = enc.Encode(message) // cannot fail: plain data and parsed JSON
 	return bytes.TrimSpace(b.Bytes())
 }
 
@@ -319,7 +322,11 @@ func (e *exchange) errored(err *wireError, onSession int) int {
 		}
 		err.Data, _ = json.Marshal(data) // parsed before, so it can be written
 	}
-	e.final = errorMessage(e.id, err)
+	e.final = encode(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id,omitempty"`
+		Error   *wireError      `json:"error"`
+	}{"2.0", e.id, err})
 	if e.era == protocol.EraLegacy {
 		return onSession
 	}

@@ -2,6 +2,7 @@ package front
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -74,12 +75,36 @@ func (f *Front) serveModern(p *request) {
 		w: p.w, accept: p.accept, era: protocol.EraModern, requestID: facts.RequestID,
 		method: m.Method, id: m.ID, wireID: wireID, drop: drop,
 	}
+	if listens {
+		e.farewell = f.listenEnd(m.ID)
+	}
 	f.delegate(ctx, f.modern, e, p.r, replaceID(p.body, m, wireID), facts, func(h http.Header) {
 		h.Del(protocol.HeaderSession)
 		if param, ok := protocol.NameParam(m.Method); ok {
 			h.Set(protocol.HeaderName, m.ParamString(param)) // decoded; the SDK compares as it stands
 		}
 	})
+}
+
+// listenEnd is the result of a subscription that the server ends gracefully
+// (2026-07-28, subscriptions/listen).
+func (f *Front) listenEnd(id json.RawMessage) json.RawMessage {
+	type serverInfo struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	type result struct {
+		Type string         `json:"resultType"`
+		Meta map[string]any `json:"_meta"`
+	}
+	return encode(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  result          `json:"result"`
+	}{"2.0", id, result{"complete", map[string]any{
+		protocol.MetaSubscription: id,
+		protocol.MetaServerInfo:   serverInfo{f.cfg.Name, f.cfg.Version},
+	}}})
 }
 
 func (f *Front) servesModern(version string) bool {
