@@ -19,16 +19,16 @@ import (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:3002", "address to listen on")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *addr); err != nil {
+	if err := run(*addr); err != nil {
 		fmt.Fprintln(os.Stderr, "baresdk:", err)
 		os.Exit(1)
 	}
 }
 
-// run serves on addr until ctx ends.
-func run(ctx context.Context, addr string) error {
+// run serves on addr until a signal stops it.
+func run(addr string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	srv := &http.Server{Addr: addr, Handler: handler(), ReadHeaderTimeout: 5 * time.Second}
 	stopped := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stopped()

@@ -24,16 +24,16 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // as famcp.Main does, so that a benchmark measures what ships
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *addr, *limits); err != nil {
+	if err := run(*addr, *limits); err != nil {
 		fmt.Fprintln(os.Stderr, "everything:", err)
 		os.Exit(1)
 	}
 }
 
-// run serves on addr until ctx ends.
-func run(ctx context.Context, addr, limits string) error {
+// run serves on addr until a signal stops it.
+func run(addr, limits string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	cfg, err := configure(addr, limits)
 	if err != nil {
 		return err
