@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/famcp/famcp/famcptest"
 )
 
 func TestAnswerFromDocs(t *testing.T) {
-	messages, err := answerFromDocs(t.Context(), nil, answerFromDocsIn{Question: "Where are the logs?"})
+	messages, err := answerFromDocs(t.Context(), famcptest.NewCall(t), answerFromDocsIn{Question: "Where are the logs?"})
 	if err != nil {
 		t.Fatal(err)
 	}
