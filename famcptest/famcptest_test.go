@@ -38,6 +38,7 @@ func build(t testing.TB) *famcp.Server {
 	cfg.Logger.Level = "error"
 	cfg.MCP.Progress.Throttle = 0
 	cfg.MCP.Pagination.PageSize = 3
+	cfg.MCP.Resources.SubscribeEnabled = true
 	s, err := famcp.New(cfg, famcp.Info{Name: "sample", Version: "1.0.0"})
 	if err != nil {
 		t.Fatal(err)
@@ -386,6 +387,38 @@ func TestPromptsAndResources(t *testing.T) {
 			t.Errorf("templates: got %v", templates)
 		}
 	})
+}
+
+func TestListen(t *testing.T) {
+	for _, revision := range []string{famcptest.Modern, famcptest.Legacy} {
+		t.Run(revision, func(t *testing.T) {
+			s := build(t)
+			c := famcptest.Connect(t, s, revision)
+			watch := c.Listen("note://7")
+			s.ResourceUpdated(t.Context(), "note://8") // not subscribed to
+			s.ResourceUpdated(t.Context(), "note://7")
+			if got := watch.Next(); got.Method != "notifications/resources/updated" || !strings.Contains(string(got.Params), "note://7") {
+				t.Errorf("got %s %s, want an update of note://7", got.Method, got.Params)
+			}
+			famcp.AddTool(s, famcp.Tool{Name: "late", Description: "Comes late.", Effect: famcp.ReadOnly()},
+				func(context.Context, *famcp.Call, noArgs) (string, error) { return "late", nil })
+			if got := watch.Next(); got.Method != "notifications/tools/list_changed" {
+				t.Errorf("got %s, want a change of the tools", got.Method)
+			}
+			if got := famcptest.Call[string](t, c, "late", nil); got != "late" {
+				t.Errorf("late: got %q", got)
+			}
+			if !s.Remove(famcp.Tools, "late") {
+				t.Error("late is not there to remove")
+			}
+			if got := watch.Next(); got.Method != "notifications/tools/list_changed" {
+				t.Errorf("got %s, want a change of the tools", got.Method)
+			}
+			if toolNames(c)["late"] {
+				t.Error("late is still listed")
+			}
+		})
+	}
 }
 
 func TestRaw(t *testing.T) {

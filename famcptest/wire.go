@@ -155,18 +155,16 @@ func (c *Client) notify(ctx context.Context, m message) {
 func (c *Client) request(method string, params map[string]any) (result json.RawMessage, asked int, wire *Error) {
 	c.t.Helper()
 	id := c.nextID()
-	meta := map[string]any{"progressToken": "progress-" + string(id)}
+	meta := map[string]any{}
 	h := c.headers()
 	if c.modern() {
-		meta[protocol.MetaVersion] = c.revision
-		meta[protocol.MetaCapabilities] = declared(c.can)
-		meta[protocol.MetaClientInfo] = clientInfo
-		meta[protocol.MetaLogLevel] = "debug"
+		meta = c.meta()
 		nameHeaders(h, method, func(param string) string { s, _ := params[param].(string); return s })
 		if method == "tools/call" {
 			c.argumentHeaders(h, params)
 		}
 	}
+	meta["progressToken"] = "progress-" + string(id)
 	sent := map[string]any{"_meta": meta}
 	for name, value := range params {
 		sent[name] = value
