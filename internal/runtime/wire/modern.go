@@ -41,7 +41,7 @@ func checkModern(m *protocol.Message, eras protocol.Eras) *refusal {
 		return unsupportedVersion(version, eras)
 	}
 	if slices.Contains(withoutModern, m.Method) {
-		return unknownMethod(m.Method)
+		return unknownMethod()
 	}
 	return nil
 }
@@ -53,8 +53,8 @@ func unsupportedVersion(requested string, eras protocol.Eras) *refusal {
 	}
 }
 
-func unknownMethod(method string) *refusal {
-	return &refusal{code: protocol.CodeMethodNotFound, message: "method not found: " + method}
+func unknownMethod() *refusal {
+	return &refusal{code: protocol.CodeMethodNotFound, message: "the method is not served here"}
 }
 
 // wireError returns the error to encode. requestID makes it findable in the log.

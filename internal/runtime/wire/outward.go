@@ -130,14 +130,15 @@ func (m *mux) clean(facts *call.Facts, err error) *jsonrpc.Error {
 		return e
 	}
 	clean := refusal{code: protocol.CodeInternal, message: "internal error"}
+	if facts.Method == "initialize" { // the one method whose params the SDK refuses without a code
+		clean = refusal{code: protocol.CodeInvalidParams, message: "params are not what the method takes"}
+	}
 	var coded *jsonrpc.Error
-	switch {
-	case errors.As(err, &coded) && coded.Code == protocol.CodeMethodNotFound:
-		clean = *unknownMethod(facts.Method)
-	case errors.As(err, &coded) && (coded.Code == protocol.CodeInvalidParams || coded.Code == protocol.CodeInvalidRequest):
-		clean = refusal{code: coded.Code, message: "the params of " + facts.Method + " are missing or have the wrong shape"}
-	case facts.Method == "initialize": // the one method whose params the SDK refuses without a code
-		clean = refusal{code: protocol.CodeInvalidParams, message: "the params of initialize have the wrong shape"}
+	if errors.As(err, &coded) {
+		switch coded.Code {
+		case protocol.CodeMethodNotFound, protocol.CodeInvalidParams, protocol.CodeInvalidRequest:
+			clean.code, clean.message, clean.data.Field = protocol.Reword(coded.Code, err.Error())
+		}
 	}
 	level := slog.LevelDebug
 	if clean.code == protocol.CodeInternal {

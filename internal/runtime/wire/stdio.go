@@ -107,7 +107,7 @@ type Stdio struct {
 }
 
 // Run serves until the end of input and returns nil once every answer is out.
-// It returns the cause of ctx after a cancel, and the error of a stream that
+// It returns ctx.Err() after a cancel, and the error of a stream that
 // failed, a closed pipe included. It must be called once.
 //
 // Nothing that Run started outlives it, but for what Go cannot interrupt: a
@@ -208,7 +208,7 @@ func (m *mux) serve(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ctx.Err()
 		case <-m.out.broken:
 			return m.out.err
 		case l, ok := <-lines:
@@ -219,7 +219,7 @@ func (m *mux) serve(ctx context.Context) error {
 				return fmt.Errorf("reading messages: %w", readErr)
 			}
 			if err := m.line(ctx, l); err != nil {
-				return cmp.Or(context.Cause(ctx), err)
+				return cmp.Or(ctx.Err(), err)
 			}
 		}
 	}
@@ -350,7 +350,7 @@ func (m *mux) check(era protocol.Era, msg *protocol.Message, inBatch bool) *refu
 	case msg.Method != "initialize" && m.legacy == nil:
 		return invalid("send initialize first, or name revision " + protocol.Modern + " in _meta")
 	case msg.Method == "subscriptions/listen":
-		return unknownMethod(msg.Method) // the SDK would serve it on a legacy session
+		return unknownMethod() // the SDK would serve it on a legacy session
 	}
 	return nil
 }
@@ -403,7 +403,7 @@ func (m *mux) initialized(ctx context.Context, p *pending) error {
 	case <-m.out.broken:
 		return m.out.err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 	live := p.reply.Error == nil
 	m.mu.Lock()
@@ -569,7 +569,7 @@ func (m *mux) shutDown(ctx context.Context, err error) error {
 	}
 	failed := m.out.end(errors.New("the server has stopped"))
 	m.closeLanes()
-	return cmp.Or(failed, err, context.Cause(ctx))
+	return cmp.Or(failed, err, ctx.Err())
 }
 
 // endInput fails what waits for the client and ends subscriptions.

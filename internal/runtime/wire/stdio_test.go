@@ -300,7 +300,7 @@ func TestStdioLines(t *testing.T) {
 				`{"id":5,"error":{"code":-32022,"data":{"requested":"2099-01-01","supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]}}}`,
 				`{"id":6,"error":{"code":-32601}}`, `{"id":7,"error":{"code":-32601}}`, `{"id":8,"error":{"code":-32601}}`,
 				`{"id":9,"error":{"code":-32601}}`, `{"id":10,"error":{"code":-32601}}`,
-				`{"id":11,"error":{"code":-32602,"message":"the params of tools/call are missing or have the wrong shape"}}`,
+				`{"id":11,"error":{"code":-32602,"message":"params.name is not of the type that the method takes","data":{"field":"name"}}}`,
 			},
 		},
 		{
