@@ -143,6 +143,9 @@ func newRun(ctx context.Context, opts *newOptions) error {
 		return err
 	}
 	report.applied(result)
+	if !opts.JSON {
+		report.done(opts.IO)
+	}
 	if opts.Verify {
 		report.Verify, err = opts.verify(ctx, answers, result.Dir)
 	}

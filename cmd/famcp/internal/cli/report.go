@@ -131,7 +131,6 @@ func (r *report) print(opts *newOptions) error {
 	if r.DryRun {
 		r.plan(&b)
 	} else {
-		r.done(opts.IO)
 		fmt.Fprintf(&b, "Next:\n")
 		for _, c := range r.Next {
 			fmt.Fprintf(&b, "  %s\n", c)
@@ -142,7 +141,7 @@ func (r *report) print(opts *newOptions) error {
 	return err
 }
 
-// done says on standard error what was made.
+// done says on standard error what was made; a document has it, too.
 func (r *report) done(io *iostreams.IOStreams) {
 	fmt.Fprintf(io.Err, "%s Made %s in %s: %d files", io.Good("✓"), r.Answers.Name, r.Target.Dir, len(r.Files))
 	if r.Git.Commit != "" {

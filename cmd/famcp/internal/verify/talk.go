@@ -161,7 +161,7 @@ func callTool(ask ask, t tool) error {
 
 // schema is the part of JSON Schema that starter tools use.
 type schema struct {
-	Type       string            `json:"type"`
+	Type       any               `json:"type"` // a name, or names
 	Enum       []any             `json:"enum"`
 	Minimum    float64           `json:"minimum"`
 	MinLength  int               `json:"minLength"`
@@ -174,7 +174,11 @@ func (s schema) example() any {
 	if len(s.Enum) > 0 {
 		return s.Enum[0]
 	}
-	switch s.Type {
+	kind := s.Type
+	if kinds, ok := kind.([]any); ok && len(kinds) > 0 {
+		kind = kinds[len(kinds)-1] // Go's nilable types are inferred as ["null", …]
+	}
+	switch kind {
 	case "integer", "number":
 		return max(s.Minimum, 1)
 	case "boolean":

@@ -147,4 +147,4 @@ func answer(m message) []byte {
 const tools = `{"tools":[
 	{"name":"delete","annotations":{"readOnlyHint":false},"inputSchema":{"type":"object"}},
 	{"name":"search","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","required":["query","limit"],
-		"properties":{"query":{"type":"string","minLength":2},"limit":{"type":"integer","minimum":3}}}}]}`
+		"properties":{"query":{"type":["null","string"],"minLength":2},"limit":{"type":"integer","minimum":3}}}}]}`
