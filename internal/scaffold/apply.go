@@ -41,13 +41,9 @@ func (p *Plan) apply(ctx context.Context, progress Progress, d disk) (_ *Result,
 		}
 		files = slices.Concat(files, repository)
 	}
-	parent := p.Target.Dir
-	if p.Target.State == Absent {
-		parent = filepath.Dir(parent)
-	}
-	staging, err := d.MkdirTemp(parent, stagingPrefix)
+	staging, err := d.MkdirTemp(p.Target.staging(), stagingPrefix)
 	if err != nil {
-		return nil, fmt.Errorf("the project cannot be written: %w", err)
+		return nil, fmt.Errorf("writing the project: %w", err)
 	}
 	// A rename onto a directory fails on most systems, so an existing target gets the entries one by one.
 	if err = stage(ctx, d, staging, files, progress); err == nil {

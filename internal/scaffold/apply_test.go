@@ -441,6 +441,35 @@ func TestApplyLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+func TestApplyIgnoresTheUmask(t *testing.T) {
+	for _, mask := range []int{0o077, 0} {
+		t.Run(fmt.Sprintf("%03o", mask), func(t *testing.T) {
+			dir := filepath.Join(realTempDir(t), "demo")
+			plan, err := PlanNew(t.Context(), testOptions(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			restore := umask(mask)
+			_, err = plan.Apply(t.Context(), nil)
+			restore()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, want := range map[string]fs.FileMode{
+				".": fs.ModeDir | 0o755, "docs": fs.ModeDir | 0o755, "README.md": 0o644, "docs/smoke.sh": 0o755, ".git/index": 0o644,
+			} {
+				info, err := os.Stat(filepath.Join(dir, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if info.Mode() != want {
+					t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
+				}
+			}
+		})
+	}
+}
+
 func TestApplyDoesNotOverwriteWhatAppeared(t *testing.T) {
 	dir := filepath.Join(realTempDir(t), "demo")
 	if err := os.Mkdir(dir, 0o755); err != nil {

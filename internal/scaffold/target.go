@@ -28,6 +28,14 @@ type Target struct {
 	Repository string // root of the git repository that Dir lies in, or is; empty outside of one
 }
 
+// staging is the directory in which the project is put together: on the file system of the target.
+func (t Target) staging() string {
+	if t.State == Absent {
+		return filepath.Dir(t.Dir)
+	}
+	return t.Dir
+}
+
 // stagingPrefix begins the name of the temporary directory in which a project is put together.
 const stagingPrefix = ".famcp-new-"
 
@@ -43,6 +51,9 @@ func CheckTarget(dir string) (Target, error) {
 	t := Target{Dir: abs}
 	if t.State, err = stateOf(abs); err != nil {
 		return Target{}, err
+	}
+	if err := writable(t.staging()); err != nil {
+		return Target{}, fmt.Errorf("directory %q cannot be written to: %w; choose another target", t.staging(), err)
 	}
 	if t.State != Absent {
 		// A link is followed once, so that staging and renames stay on one file system.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/modfile"
 
 	"github.com/famcp/famcp/internal/scaffold"
@@ -25,29 +26,36 @@ func TestData(t *testing.T) {
 	testkit.Golden(t, "data/runtime.mod", runtime.Mod)
 	testkit.Golden(t, "data/runtime.sum", runtime.Sum)
 
-	published := testkit.Publish(t)
-	for _, examples := range []bool{true, false} {
-		dir := project(t, scaffold.Answers{Examples: examples, Runtime: "vendored"}, scaffold.Release{})
+	for _, examples := range []bool{true, false} { // of one requirement list, whatever they import
+		dir := project(t, examples, "vendored", scaffold.Release{})
 		write(t, filepath.Join(dir, filepath.FromSlash(gomod.VendorDir)), runtime)
 		vendored := tidy(t, dir, start(t, root, "v0.0.0", true), nil)
 		testkit.Golden(t, "data/vendored.mod", vendored.Mod)
 		testkit.Golden(t, "data/vendored.sum", vendored.Sum)
+	}
 
-		release := scaffold.Release{Version: published.Version, GoSum: published.GoSum}
-		dir = project(t, scaffold.Answers{Examples: examples, Runtime: "module"}, release)
-		module := tidy(t, dir, start(t, root, published.Version, false), published.Env)
-		testkit.Golden(t, "data/module.mod", bytes.ReplaceAll(module.Mod, []byte(published.Version), []byte("v0.0.0")))
-		testkit.Golden(t, "data/module.sum", famcpSums.ReplaceAll(module.Sum, nil))
+	published := testkit.Publish(t)
+	dir := project(t, true, "module", scaffold.Release{Version: published.Version, GoSum: published.GoSum})
+	module := tidy(t, dir, start(t, root, published.Version, false), published.Env)
+	testkit.Golden(t, "data/module.mod", bytes.ReplaceAll(module.Mod, []byte(published.Version), []byte("v0.0.0")))
+	testkit.Golden(t, "data/module.sum", famcpSums.ReplaceAll(module.Sum, nil))
+
+	filled, err := gomod.Module("example.com/project", published.Version, published.GoSum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(module.Sum), string(filled.Sum)); diff != "" && !testkit.Updating(t) {
+		t.Errorf("go.sum with the lines of the release (-tidy +filled in):\n%s", diff)
 	}
 }
 
 var famcpSums = regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(gomod.Runtime) + ` .*\n`)
 
-// project writes a project but not its go.mod and go.sum, and returns its directory.
-func project(t *testing.T, a scaffold.Answers, r scaffold.Release) string {
+// project writes a project, whose go.mod and go.sum do not matter yet, and returns its directory.
+func project(t *testing.T, examples bool, runtime string, r scaffold.Release) string {
 	t.Helper()
 	answers := scaffold.Defaults("project", r)
-	answers.Examples, answers.Runtime = a.Examples, a.Runtime
+	answers.Examples, answers.Runtime = examples, runtime
 	plan, err := scaffold.PlanNew(t.Context(), scaffold.NewOptions{
 		Dir:       filepath.Join(t.TempDir(), "project"),
 		Answers:   answers,
@@ -68,7 +76,7 @@ func project(t *testing.T, a scaffold.Answers, r scaffold.Release) string {
 // vendoredRuntime writes the runtime as a project has it, and returns its directory.
 func vendoredRuntime(t *testing.T) string {
 	t.Helper()
-	dir := project(t, scaffold.Answers{Runtime: "vendored"}, scaffold.Release{})
+	dir := project(t, false, "vendored", scaffold.Release{})
 	return filepath.Join(dir, filepath.FromSlash(gomod.VendorDir))
 }
 
