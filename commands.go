@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -117,8 +116,8 @@ func (p *program) server(ctx context.Context, cfg Configured) (*Server, error) {
 func (p *program) httpCommand(*flag.FlagSet) func(context.Context, []string) error {
 	return func(ctx context.Context, _ []string) error {
 		cfg, report, err := p.load()
-		if err == nil {
-			err = cfg.config().checkListen(report.Source)
+		if report != nil {
+			err = errors.Join(err, cfg.config().checkListen(report.Source))
 		}
 		if err != nil {
 			return err
@@ -133,11 +132,6 @@ func (p *program) httpCommand(*flag.FlagSet) func(context.Context, []string) err
 
 func (p *program) stdioCommand(*flag.FlagSet) func(context.Context, []string) error {
 	return func(ctx context.Context, _ []string) error {
-		// A forgotten fmt.Println, here or in a library, would end the client's
-		// session: only the protocol keeps the real standard output.
-		printed := os.Stdout
-		os.Stdout = os.Stderr
-		defer func() { os.Stdout = printed }()
 		cfg, _, err := p.load()
 		if err != nil {
 			return err
@@ -391,8 +385,16 @@ func moduleVersion(info *debug.BuildInfo, path string) string {
 
 // printJSON prints v indented, for people and programs alike.
 func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(readable(raw), '\n'))
+	return err
+}
+
+// readable writes <, > and & in JSON as themselves, which encoding/json
+// escapes for HTML. An escaped backslash begins nothing.
+func readable(raw []byte) []byte {
+	return []byte(strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(raw)))
 }

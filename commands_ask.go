@@ -79,11 +79,11 @@ func (a *asker) answer(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Elicit
 		return nil, err
 	}
 	if content, ok := f.consent(); ok && a.yes {
-		fmt.Fprintf(a.w, "%s yes (--yes)\n", q.Message)
+		fmt.Fprintf(a.w, "%s\nanswered: yes (--yes)\n", q.Message)
 		return &mcp.ElicitResult{Action: "accept", Content: content}, nil
 	}
 	if !a.person {
-		fmt.Fprintf(a.w, "%s declined: nobody can be asked here%s\n", q.Message, f.remedy())
+		fmt.Fprintf(a.w, "%s\ndeclined: nobody can be asked here%s\n", q.Message, f.remedy())
 		return declined, nil
 	}
 	return a.fill(ctx, q.Message, f)

@@ -539,5 +539,5 @@ func indentMirror(text string, structured any) string {
 	if json.Indent(&out, []byte(text), "", "  ") != nil {
 		return text
 	}
-	return out.String()
+	return string(readable(out.Bytes()))
 }

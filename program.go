@@ -33,13 +33,17 @@ type Defaults struct {
 // configuration, the versions, ask a running server for its health.
 //
 // Build gets the configuration as [Load] reads it from the working directory,
-// over d's. It makes the server and registers the features, and serves nothing;
+// over that of d, of which there is at most one. It makes the server and registers the features, and serves nothing;
 // its context ends with the first signal. Main refuses to serve while [Server.Err]
 // has faults, and lists them all.
 //
 // SIGINT and SIGTERM stop gracefully: running calls get 8 s to finish. A second
 // one leaves at once. The exit status is 0 when done, 1 on a failure, 2 for wrong
 // usage and 130 when interrupted. Main does not return.
+//
+// Standard output is for what a command answers and for the protocol. So that a
+// forgotten fmt.Println does not end a client's session, Main sets [os.Stdout] to
+// standard error for the project's code.
 //
 // Main also tunes the collector: GOGC is 400, which halves the processor time
 // of a busy server, and the memory limit is 90 % of what the control group
@@ -51,7 +55,9 @@ func Main[C any, P interface {
 }](build func(ctx context.Context, cfg P) (*Server, error), d ...Defaults,
 ) {
 	tune(os.LookupEnv, os.DirFS("/"))
-	os.Exit(newProgram(build, d...).supervise(os.Args[1:]))
+	p := newProgram(build, d...)
+	os.Stdout = os.Stderr
+	os.Exit(p.supervise(os.Args[1:]))
 }
 
 // program is one run of a program: everything it takes from the process.
@@ -157,7 +163,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return exitFailed
 	case errors.As(err, &usage):
 		p.complain(err)
-		fmt.Fprintf(p.err, "Run %q for what can be given.\n", strings.TrimSpace(p.name+" help "+usage.command))
+		fmt.Fprintf(p.err, "See %q.\n", strings.TrimSpace(p.name+" help "+usage.command))
 		return exitUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintf(p.err, "%s: interrupted\n", p.name)
@@ -367,11 +373,11 @@ func (c command) help(name string) string {
 }
 
 // didYouMean is the end of a message about an unknown name: the candidate that
-// shares most pairs of letters with it, if that is at least half of them.
+// is most like it, if they are much alike.
 func didYouMean(name string, candidates []string) string {
-	best, most := "", 0.5
+	best, most := "", 0.7
 	for _, c := range candidates {
-		if s := likeness(name, c); s >= most {
+		if s := likeness(name, c); s > most {
 			best, most = c, s
 		}
 	}
@@ -381,22 +387,20 @@ func didYouMean(name string, candidates []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// likeness is Dice's coefficient of the letter pairs of two names: 0 for
-// nothing in common, 1 for all.
+// likeness is the share of two names that their longest common subsequence
+// makes up: 0 for nothing, 1 for all.
 func likeness(a, b string) float64 {
-	if len(a) < 2 || len(b) < 2 {
-		return 0
-	}
-	pairs := map[string]int{}
-	for i := range len(a) - 1 {
-		pairs[a[i:i+2]]++
-	}
-	shared := 0
-	for i := range len(b) - 1 {
-		if pair := b[i : i+2]; pairs[pair] > 0 {
-			pairs[pair]--
-			shared++
+	common := make([]int, len(b)+1) // of a so far and each beginning of b
+	for i := range len(a) {
+		before := 0 // common[j] of the row before
+		for j := range len(b) {
+			above := common[j+1]
+			common[j+1] = max(above, common[j])
+			if a[i] == b[j] {
+				common[j+1] = before + 1
+			}
+			before = above
 		}
 	}
-	return 2 * float64(shared) / float64(len(a)+len(b)-2)
+	return 2 * float64(common[len(b)]) / float64(len(a)+len(b))
 }
