@@ -202,11 +202,7 @@ func (e *exchange) finish(ctx context.Context) {
 		s.send(event(e.final))
 		s.close()
 	default:
-		h := e.w.Header()
-		h.Set("Content-Type", "application/json")
-		if e.era == protocol.EraModern {
-			h.Set("Cache-Control", "no-store")
-		}
+		e.w.Header().Set("Content-Type", "application/json")
 		e.w.WriteHeader(status)
 		_, _ = e.w.Write(e.final)
 	}

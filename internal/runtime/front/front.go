@@ -196,7 +196,7 @@ type exchanges struct {
 	draining bool
 	closing  bool
 	calls    map[*running]struct{}
-	idle     chan struct{} // closed when closing and no call is left
+	idle     chan struct{} // what close waits for: closed when nothing runs
 }
 
 // running is one request in service.
@@ -225,10 +225,15 @@ func (e *exchanges) enter(ctx context.Context, endless bool) (_ context.Context,
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		delete(e.calls, r)
-		if e.closing && len(e.calls) == 0 && e.idle != nil {
-			close(e.idle)
-			e.idle = nil
-		}
+		e.endIfIdle()
+	}
+}
+
+// endIfIdle is called with the mutex held.
+func (e *exchanges) endIfIdle() {
+	if len(e.calls) == 0 && e.idle != nil {
+		close(e.idle)
+		e.idle = nil
 	}
 }
 
@@ -247,12 +252,11 @@ func (e *exchanges) isDraining() bool {
 func (e *exchanges) close(ctx context.Context) error {
 	e.mu.Lock()
 	e.draining, e.closing = true, true
-	idle := make(chan struct{})
-	if len(e.calls) == 0 {
-		close(idle)
-	} else {
-		e.idle = idle
+	if e.idle == nil {
+		e.idle = make(chan struct{})
 	}
+	idle := e.idle
+	e.endIfIdle()
 	for r := range e.calls {
 		if r.endless {
 			r.cancel(errClosing)

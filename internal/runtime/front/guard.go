@@ -142,16 +142,16 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	headers := allowedHeaders
+	headers := []string{allowedHeaders}
 	for asked := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
 		asked = http.CanonicalHeaderKey(strings.TrimSpace(asked))
 		if strings.HasPrefix(asked, protocol.HeaderParam) {
-			headers += ", " + asked
+			headers = append(headers, asked)
 		}
 	}
 	h.Add("Vary", "Access-Control-Request-Headers")
 	h.Set("Access-Control-Allow-Methods", allowedMethods)
-	h.Set("Access-Control-Allow-Headers", headers)
+	h.Set("Access-Control-Allow-Headers", strings.Join(headers, ", "))
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -44,8 +45,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.serveRoute(w, r)
 }
 
-// recover answers a panic of the front or of a project's route. Handlers of
-// features run elsewhere and are recovered there.
+// recover answers a panic of the front or of a project's route; handlers of
+// features run elsewhere and are recovered there. An answer that has begun
+// can only be cut.
 func (f *Front) recover(w http.ResponseWriter, requestID string) {
 	p := recover()
 	if p == nil {
@@ -55,7 +57,9 @@ func (f *Front) recover(w http.ResponseWriter, requestID string) {
 		panic(p)
 	}
 	f.log.Error("panic while serving a request", "panic", fmt.Sprint(p), "requestId", requestID, "stack", string(debug.Stack()))
-	// Without effect when the answer has begun.
+	if rw, ok := w.(*routeWriter); ok && rw.begun {
+		panic(http.ErrAbortHandler)
+	}
 	f.refuse(w, nil, Refusal{Code: protocol.CodeInternal, Message: "internal error"})
 }
 
@@ -72,8 +76,39 @@ func (f *Front) serveRoute(w http.ResponseWriter, r *http.Request) {
 	if !f.public[pattern] && !f.authorize(w, r, f.facts(r, protocol.EraModern, &protocol.Message{}), nil) {
 		return
 	}
-	f.routes.ServeHTTP(w, r)
+	rw := &routeWriter{ResponseWriter: w}
+	defer f.recover(rw, r.Header.Get(protocol.HeaderRequestID))
+	f.routes.ServeHTTP(rw, r)
 }
+
+// routeWriter knows whether an answer has begun. It keeps what handlers reach
+// by type assertion.
+type routeWriter struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (w *routeWriter) WriteHeader(status int) {
+	w.begun = w.begun || status >= 200
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *routeWriter) Write(b []byte) (int, error) {
+	w.begun = true
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *routeWriter) Flush() {
+	w.begun = true
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+func (w *routeWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.begun = true
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+func (w *routeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // refuse answers with a JSON-RPC error.
 func (f *Front) refuse(w http.ResponseWriter, id json.RawMessage, x Refusal) {

@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -85,11 +86,11 @@ func (p prober) run(ctx context.Context) map[string]error {
 
 func (c *runningCheck) run(ctx context.Context) error {
 	if !c.busy.CompareAndSwap(false, true) {
-		return fmt.Errorf("still running since an earlier probe")
+		return errors.New("still running since an earlier probe")
 	}
 	done := make(chan error, 1)
 	go func() {
-		err := fmt.Errorf("the check exited its goroutine")
+		err := errors.New("the check exited its goroutine")
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("panic: %v", p)

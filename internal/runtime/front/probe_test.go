@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -145,6 +146,10 @@ func TestRoutes(t *testing.T) {
 				_, _ = w.Write([]byte(r.PathValue("id") + r.Header.Get("Famcp-Internal-Call")))
 			})},
 			{Pattern: "/panic", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret") })},
+			{Pattern: "/late", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.(http.Flusher).Flush()
+				panic("secret")
+			})},
 			{Pattern: "/{$}", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("own home")) })},
 		}
 	}).serve(t)
@@ -159,5 +164,10 @@ func TestRoutes(t *testing.T) {
 	}
 	if a := send(t, "GET", url+"/panic", ""); a.status != 500 || a.code() != -32603 || strings.Contains(a.body, "secret") {
 		t.Errorf("panic: %d %s", a.status, a.body)
+	}
+	res := open(t, "GET", url+"/late", "")
+	defer res.Body.Close()
+	if b, err := io.ReadAll(res.Body); err == nil {
+		t.Errorf("an answer cut by a panic looks complete: %q", b)
 	}
 }

@@ -52,6 +52,7 @@ func TestRoute(t *testing.T) {
 		{name: "modern tasks/get", body: modernCall("7", "tasks/get", `"taskId":"t"`), headers: []string{modernHead, "Mcp-Method: tasks/get", "Mcp-Name: t"}, status: 404, code: -32601, id: "7"},
 		{name: "modern tasks/list", body: modernCall("7", "tasks/list", ""), headers: []string{modernHead, "Mcp-Method: tasks/list"}, status: 404, code: -32601, id: "7"},
 		{name: "modern notification", body: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, headers: []string{modernHead}, status: 202},
+		{name: "notification of an unknown version", body: `{"jsonrpc":"2.0","method":"notifications/cancelled"}`, headers: []string{"Mcp-Protocol-Version: 1900-01-01"}, status: 400, code: -32022},
 		{name: "modern response", body: `{"jsonrpc":"2.0","id":1,"result":{}}`, headers: []string{modernHead}, status: 400, code: -32600, id: "1"},
 		{name: "modern unknown tool", body: modernCall("7", "tools/call", `"name":"nope"`), headers: []string{modernHead, methodCall, "Mcp-Name: nope"}, status: 400, code: -32602, id: "7"},
 

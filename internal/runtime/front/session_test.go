@@ -169,7 +169,9 @@ func TestDuplicateID(t *testing.T) {
 			if a := <-first; a.status != 200 || !strings.Contains(a.body, "unblocked") {
 				t.Errorf("first: %d %s", a.status, a.body)
 			}
-			<-fx.left
+			if err := <-fx.left; err != nil {
+				t.Errorf("the first call: %v", err)
+			}
 			if a := send(t, "POST", url+Path, legacyRequest(id, "tools/call", callEcho), session); a.status != 200 {
 				t.Errorf("again: %d %s", a.status, a.body)
 			}

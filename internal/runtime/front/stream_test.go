@@ -192,7 +192,7 @@ func TestStreamDropsSlowClient(t *testing.T) {
 			for range tt.count { // the writer may have taken one full queue
 				s.send(tt.event) // never blocks
 			}
-			if context.Cause(ctx) != errSlow {
+			if !errors.Is(context.Cause(ctx), errSlow) {
 				t.Errorf("cause %v, want %v", context.Cause(ctx), errSlow)
 			}
 			close(unblock)
