@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -191,7 +192,7 @@ func list[R, T any](c *Client, method string, page func(*R) ([]T, string)) []T {
 }
 
 // Request sends a request that the other methods do not cover and returns its
-// answer, of which only Err, Raw and Rounds are set.
+// answer, of which only Err, Raw and Asked are set.
 func (c *Client) Request(method string, params map[string]any) *Result {
 	c.t.Helper()
 	return c.converse(method, params)
@@ -224,10 +225,12 @@ const maxRounds = 40
 // answers to what the server asks in its place.
 func (c *Client) converse(method string, params map[string]any) *Result {
 	c.t.Helper()
-	for rounds := 0; rounds < maxRounds; rounds++ {
+	total := 0
+	for range maxRounds {
 		raw, asked, err := c.request(method, params)
+		total += asked
 		if err != nil {
-			return &Result{Err: err, Rounds: rounds + asked}
+			return &Result{Err: err, Asked: total}
 		}
 		var open struct {
 			Type      string `json:"resultType"`
@@ -241,7 +244,7 @@ func (c *Client) converse(method string, params map[string]any) *Result {
 			c.t.Fatalf("%s: the result is not an object: %v; it is %s", method, err, raw)
 		}
 		if open.Type != "input_required" {
-			return &Result{Raw: raw, Rounds: rounds + asked}
+			return &Result{Raw: raw, Asked: total}
 		}
 		answers := map[string]any{}
 		for key, q := range open.Questions {
@@ -250,11 +253,9 @@ func (c *Client) converse(method string, params map[string]any) *Result {
 				c.unanswered(q.Method)
 			}
 			answers[key] = answer
+			total++
 		}
-		next := map[string]any{}
-		for name, value := range params {
-			next[name] = value
-		}
+		next := maps.Clone(params)
 		next["inputResponses"], next["requestState"] = answers, open.State
 		params = next
 	}

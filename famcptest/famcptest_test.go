@@ -2,6 +2,7 @@ package famcptest_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -228,8 +229,8 @@ func TestConfirm(t *testing.T) {
 					return tt.answer
 				})
 				res := c.For(t).CallTool("erase", nil)
-				if res.Text() != tt.want || res.Rounds != 2 {
-					t.Errorf("got %q in %d rounds (%v), want %q in 2", res.Text(), res.Rounds, res.Err, tt.want)
+				if res.Text() != tt.want || res.Asked != 2 {
+					t.Errorf("got %q after %d questions (%v), want %q after 2", res.Text(), res.Asked, res.Err, tt.want)
 				}
 				if diff := cmp.Diff([]string{"Really?", "Really, really?"}, asked); diff != "" {
 					t.Errorf("questions (-want +got):\n%s", diff)
@@ -387,6 +388,34 @@ func TestPromptsAndResources(t *testing.T) {
 			t.Errorf("templates: got %v", templates)
 		}
 	})
+}
+
+// A modern client carries the state of its request; it must be of no use to
+// another subject.
+func TestStateBelongsToItsSubject(t *testing.T) {
+	c := famcptest.Connect(t, build(t), famcptest.Modern)
+	alice, bob := c.AsSubject("alice"), c.AsSubject("bob")
+	_, _, body := alice.Raw(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"erase","_meta":{
+		"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`)
+	var first struct {
+		Result struct {
+			Type  string `json:"resultType"`
+			State string `json:"requestState"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(body, &first); err != nil || first.Result.Type != "input_required" || first.Result.State == "" {
+		t.Fatalf("first round: got %s, %v; want a question with a state", body, err)
+	}
+	retry := map[string]any{
+		"name": "erase", "requestState": first.Result.State,
+		"inputResponses": map[string]any{"sure": map[string]any{"action": "accept", "content": map[string]any{"confirm": true}}},
+	}
+	if res := bob.Request("tools/call", retry); res.Err == nil || res.Err.Code != -32602 || !strings.Contains(string(res.Err.Data), "requestState") {
+		t.Errorf("state of alice, sent by bob: got %v %s, want -32602 on requestState", res.Err, res.Raw)
+	}
+	if res := alice.Request("tools/call", retry); !strings.Contains(string(res.Raw), "true false after 2") {
+		t.Errorf("state of alice, sent by her: got %v %s", res.Err, res.Raw)
+	}
 }
 
 func TestListen(t *testing.T) {

@@ -19,8 +19,8 @@ type Result struct {
 	Messages []*mcp.PromptMessage    // of a prompt
 	Contents []*mcp.ResourceContents // of a resource
 
-	Raw    json.RawMessage // the result as sent; nil with Err
-	Rounds int             // times that the server has asked before it answered
+	Raw   json.RawMessage // the result as sent; nil with Err
+	Asked int             // questions that the client has answered on the way
 }
 
 // Text returns the texts of the content, messages or contents, one a line.

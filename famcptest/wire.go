@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -166,9 +167,7 @@ func (c *Client) request(method string, params map[string]any) (result json.RawM
 	}
 	meta["progressToken"] = "progress-" + string(id)
 	sent := map[string]any{"_meta": meta}
-	for name, value := range params {
-		sent[name] = value
-	}
+	maps.Copy(sent, params)
 	ctx, cancel := context.WithTimeout(c.t.Context(), timeout)
 	defer cancel()
 	res := c.post(ctx, c.encode(message{ID: id, Method: method, Params: c.marshal(sent)}), h)
