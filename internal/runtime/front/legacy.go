@@ -6,14 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sync"
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
 )
-
-// maxBatch bounds what one body can start at once.
-const maxBatch = 64
 
 // serveInitialize opens a session.
 func (f *Front) serveInitialize(p *request) {
@@ -200,81 +196,6 @@ func (f *Front) endSession(s *session) {
 	}()
 }
 
-// serveBatch serves the elements of a batch at the same time and answers with
-// an array of what they answer (2025-03-26, base protocol).
-func (f *Front) serveBatch(p *request, s *session) {
-	var elements []json.RawMessage
-	if err := json.Unmarshal(p.body, &elements); err != nil || len(elements) == 0 {
-		f.refuse(p.w, nil, Refusal{Code: protocol.CodeInvalidRequest, Message: "an empty batch is not a request"})
-		return
-	}
-	if len(elements) > maxBatch {
-		f.refuse(p.w, nil, Refusal{Code: protocol.CodeInvalidRequest, Message: fmt.Sprintf("a batch has at most %d messages", maxBatch)})
-		return
-	}
-	if f.running.isDraining() {
-		f.refuse(p.w, nil, draining)
-		return
-	}
-	answers := make([]json.RawMessage, len(elements))
-	var wg sync.WaitGroup
-	for i, body := range elements {
-		wg.Go(func() { answers[i] = f.serveElement(p, s, body) })
-	}
-	wg.Wait()
-	var present []json.RawMessage
-	for _, a := range answers {
-		if a != nil {
-			present = append(present, a)
-		}
-	}
-	if present == nil {
-		p.w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	all, _ := json.Marshal(present) // parsed before, so it can be written
-	if p.accept.json {
-		p.w.Header().Set("Content-Type", "application/json")
-		_, _ = p.w.Write(all)
-		return
-	}
-	st := openStream(p.w, func(error) {})
-	st.send(event(all))
-	st.close()
-}
-
-// serveElement returns the answer to one message of a batch, or nil.
-func (f *Front) serveElement(p *request, s *session, body []byte) json.RawMessage {
-	requestID := p.r.Header.Get(protocol.HeaderRequestID)
-	refused := func(id json.RawMessage, x *Refusal) json.RawMessage {
-		x.Data.RequestID = requestID
-		return protocol.ErrorResponse(id, x.Code, x.Message, x.Data)
-	}
-	m, err := protocol.Parse(body)
-	if err != nil {
-		return refused(m.ID, &Refusal{Code: protocol.CodeInvalidRequest, Message: err.Error()})
-	}
-	if m.Method == "initialize" {
-		return refused(m.ID, &Refusal{Code: protocol.CodeInvalidRequest, Message: "initialize cannot be part of a batch"})
-	}
-	facts := f.facts(p.r, protocol.EraLegacy, m)
-	facts.CanAsk = false
-	if f.cfg.Authorize != nil {
-		if x := f.cfg.Authorize(p.r.Context(), p.r, facts, m); x != nil {
-			if m.Kind != protocol.Request {
-				return nil
-			}
-			return refused(m.ID, x)
-		}
-	}
-	e := &exchange{}
-	if !f.deliver(p, s, m, body, facts, e) {
-		x := duplicateID
-		return refused(m.ID, &x)
-	}
-	return e.final
-}
-
 // serveStream serves GET: the stream of a session.
 func (f *Front) serveStream(w http.ResponseWriter, r *http.Request) {
 	s, leave, ok := f.sessionOf(w, r)
@@ -338,77 +259,4 @@ func (f *Front) sessionOf(w http.ResponseWriter, r *http.Request) (*session, fun
 		return nil, nil, false
 	}
 	return s, leave, true
-}
-
-// replaceID returns body with the id that the engine shall see.
-func replaceID(body []byte, m *protocol.Message, wireID json.RawMessage) []byte {
-	if bytes.Equal(m.ID, wireID) {
-		return body
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil {
-		return body
-	}
-	members["id"] = wireID
-	out, err := json.Marshal(members)
-	if err != nil {
-		return body
-	}
-	return out
-}
-
-// rewrite returns body with changed params.
-func rewrite(body []byte, change func(params map[string]json.RawMessage)) []byte {
-	var members, params map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil || json.Unmarshal(members["params"], &params) != nil || params == nil {
-		return body
-	}
-	change(params)
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return body
-	}
-	members["params"] = raw
-	out, err := json.Marshal(members)
-	if err != nil {
-		return body
-	}
-	return out
-}
-
-// opaqueMeta removes from a legacy message what a client of both eras put
-// into _meta for the other one: the SDK would go by it (contract §1).
-func opaqueMeta(body []byte, m *protocol.Message) []byte {
-	meta, ok := m.Params["_meta"]
-	if !ok {
-		return body
-	}
-	reserved := m.Meta == nil && string(meta) != "{}"
-	for key := range m.Meta {
-		reserved = reserved || isReserved(key)
-	}
-	if !reserved {
-		return body
-	}
-	return rewrite(body, func(params map[string]json.RawMessage) {
-		kept := map[string]json.RawMessage{}
-		for key, value := range m.Meta {
-			if !isReserved(key) {
-				kept[key] = value
-			}
-		}
-		if len(kept) == 0 {
-			delete(params, "_meta")
-			return
-		}
-		params["_meta"], _ = json.Marshal(kept) // parsed before, so it can be written
-	})
-}
-
-func isReserved(key string) bool {
-	switch key {
-	case protocol.MetaVersion, protocol.MetaCapabilities, protocol.MetaClientInfo, protocol.MetaLogLevel:
-		return true
-	}
-	return false
 }
