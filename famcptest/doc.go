@@ -1,2 +1,0 @@
-// Package famcptest tests MCP servers made with famcp, in both protocol eras.
-package famcptest
