@@ -196,28 +196,39 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// Whole Go files in the documentation compile where the text says they go, others are at least Go.
+// Whole Go files in the documentation compile, together with the lines that register what is in them.
 func TestGoSnippets(t *testing.T) {
+	type snippet struct{ pkg, code, register string }
+	var snippets []snippet
+	texts := rendered(t, sample)
+	for _, page := range []string{"docs/tools.md", "docs/prompts-and-resources.md"} {
+		for _, f := range fences(texts[page]) {
+			switch {
+			case f.language != "go":
+			case strings.HasPrefix(f.text, "package "):
+				pkg, _, _ := strings.Cut(strings.TrimPrefix(f.text, "package "), "\n")
+				snippets = append(snippets, snippet{pkg: pkg, code: f.text})
+			case strings.HasPrefix(f.text, "famcp.Add"), strings.HasPrefix(f.text, "s.Add"):
+				snippets[len(snippets)-1].register = f.text
+			}
+		}
+	}
+	if len(snippets) != 4 {
+		t.Fatalf("found %d whole files, want those of a tool, a prompt, a resource and a template", len(snippets))
+	}
 	dir := t.TempDir()
 	replace := map[string]string{}
-	for _, f := range fences(rendered(t, sample)["docs/tools.md"]) {
-		if f.language != "go" || !strings.HasPrefix(f.text, "package ") {
-			continue
-		}
-		snippet := filepath.Join(dir, fmt.Sprintf("snippet%d.go", len(replace)))
-		code := strings.Replace(f.text, "package tools", "package snippets", 1) +
-			"\nfunc register(s *famcp.Server) { famcp.AddTool(s, countWordsTool, countWords) }\n"
-		if err := os.WriteFile(snippet, []byte(code), 0o644); err != nil {
+	for i, s := range snippets {
+		file := filepath.Join(dir, fmt.Sprintf("%d.go", i))
+		code := fmt.Sprintf("%s\nfunc register%d(s *famcp.Server) {\n%s}\n", s.code, i, s.register)
+		if err := os.WriteFile(file, []byte(code), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		abs, err := filepath.Abs(filepath.Join("project", "internal", "snippets", filepath.Base(snippet)))
+		abs, err := filepath.Abs(filepath.Join("project", "internal", "snippets", s.pkg, filepath.Base(file)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		replace[abs] = snippet
-	}
-	if len(replace) == 0 {
-		t.Fatal("docs/tools.md shows no whole file")
+		replace[abs] = file
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
@@ -227,7 +238,9 @@ func TestGoSnippets(t *testing.T) {
 	if err := os.WriteFile(file, overlay, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-overlay", file, "./project/internal/snippets").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", file,
+		"./project/internal/snippets/tools", "./project/internal/snippets/prompts", "./project/internal/snippets/resources")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("go build: %v\n%s", err, out)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/famcp/famcp/templates"
 )
 
-// go:embed drops a nested module and, without all:, dotfiles, and says nothing.
+// The embed directive drops a nested module and, without "all:", dotfiles, and says nothing.
 func TestEmbedHoldsEveryFile(t *testing.T) {
 	for _, tree := range []string{"project", "bare"} {
 		want := list(t, os.DirFS("."), tree)
