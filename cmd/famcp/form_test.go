@@ -128,7 +128,7 @@ func TestDumbTerminal(t *testing.T) {
 	m.expect("HTTP port [3000]: ").press("0\n").expect("from 1 to 65535")
 	m.expect("HTTP port [3000]: ").press("\n")
 	m.expect("github, gitlab, both, none [github]: ").press("gitlab\n")
-	m.expect("[true]: ").press("no\n")
+	m.expect("yes, no [yes]: ").press("no\n")
 	m.expect("Create it?").press("\n").expect("Made demo")
 	if code := m.wait(); code != 0 {
 		t.Errorf("code = %d, want 0; terminal:\n%s", code, m.plain())
@@ -142,15 +142,33 @@ func TestDumbTerminal(t *testing.T) {
 }
 
 // What cannot work is said before a dozen questions, not after.
-func TestOccupiedDirectoryIsRefusedBeforeTheForm(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "demo", "mine"), 0o755); err != nil {
-		t.Fatal(err)
+func TestRefusedBeforeTheForm(t *testing.T) {
+	tests := []struct {
+		name string
+		args []string
+		want string
+		code int
+	}{
+		{name: "occupied directory", args: []string{"new", "taken"}, want: "is not empty", code: 1},
+		{name: "occupied directory by name", args: []string{"new", "--name", "taken"}, want: "is not empty", code: 1},
+		{name: "bad answer", args: []string{"new", "demo", "--port", "0"}, want: "port (--port) must be", code: 2},
+		{name: "bad name", args: []string{"new", "--name", "Bad"}, want: "name (--name) must be", code: 2},
 	}
-	m := onTerminal(t, dir, nil, "new", "demo")
-	m.expect("is not empty")
-	if code := m.wait(); code != 1 {
-		t.Errorf("code = %d, want 1", code)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.MkdirAll(filepath.Join(dir, "taken", "mine"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			m := onTerminal(t, dir, nil, tt.args...)
+			m.expect(tt.want)
+			if code := m.wait(); code != tt.code {
+				t.Errorf("code = %d, want %d", code, tt.code)
+			}
+			if strings.Contains(m.plain(), "Title") {
+				t.Errorf("terminal:\n%s\nwant no question", m.plain())
+			}
+		})
 	}
 }
 

@@ -67,6 +67,26 @@ func TestNobodyToAsk(t *testing.T) {
 	}
 }
 
+func TestReadOnlyParent(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write to read-only directories; new_unwritable_parent.txtar has cases for everybody")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) }) // or nobody could remove it
+	c := exec.Command("famcp", "new", "demo", "--yes")
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	if code := c.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(out), "permission denied") {
+		t.Errorf("%v, code = %d, output = %q, want code 1 and the reason", err, code, out)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
 // withStreams runs famcp with its three streams on a terminal but for what set
 // changes, and returns all that it wrote.
 func withStreams(t *testing.T, dir string, set func(*exec.Cmd), args ...string) (string, int) {

@@ -31,9 +31,13 @@ type interview struct {
 // askOpen asks for every answer that is not in given, and adds it there. It
 // settles opts.Dir when that is open.
 func askOpen(ctx context.Context, opts *newOptions, given map[string]string) error {
+	// What cannot work is said before a dozen questions, not after.
+	if err := checkGiven(given, opts.Release); err != nil {
+		return err
+	}
 	if opts.Dir != "" {
 		if _, err := scaffold.CheckTarget(opts.Dir); err != nil {
-			return err // better before a dozen questions than after
+			return err
 		}
 	}
 	iv := &interview{opts: opts, given: given}
@@ -55,6 +59,22 @@ func askOpen(ctx context.Context, opts *newOptions, given map[string]string) err
 	}
 	if opts.Dir == "" {
 		opts.Dir = given["name"]
+	}
+	return nil
+}
+
+// checkGiven reports the answers that break a rule already.
+func checkGiven(given map[string]string, r scaffold.Release) error {
+	_, err := scaffold.Resolve(given, r)
+	var broken scaffold.Violations
+	if errors.As(err, &broken) {
+		broken = slices.DeleteFunc(broken, func(v scaffold.Violation) bool {
+			_, ok := given[v.Key]
+			return !ok // a default that a missing answer spoils
+		})
+	}
+	if len(broken) > 0 {
+		return &usageError{err: broken}
 	}
 	return nil
 }
@@ -182,14 +202,14 @@ func runForm(ctx context.Context, io *iostreams.IOStreams, groups ...*huh.Group)
 // of the input for consent.
 func (iv *interview) lines(ctx context.Context, open []scaffold.Question) error {
 	for _, q := range open {
-		prompt := q.Title
+		prompt, fallback := q.Title, iv.fallback(q, nil)
 		switch q.Kind {
 		case scaffold.Choice:
 			prompt += ": " + strings.Join(q.Choices, ", ")
 		case scaffold.Switch:
-			prompt += ": true, false"
+			prompt += ": yes, no"
+			fallback = map[string]string{"true": "yes", "false": "no"}[fallback]
 		}
-		fallback := iv.fallback(q, nil)
 		if fallback != "" {
 			prompt += " [" + fallback + "]"
 		}
