@@ -19,7 +19,6 @@ import (
 
 	"github.com/famcp/famcp/internal/runtime/config"
 	"github.com/famcp/famcp/internal/runtime/protocol"
-	"github.com/famcp/famcp/internal/runtime/wire"
 )
 
 // commands is the table of what a program can do.
@@ -142,25 +141,6 @@ func (p *program) stdioCommand(*flag.FlagSet) func(context.Context, []string) er
 		}
 		return s.serveStdio(ctx, p.in, p.out)
 	}
-}
-
-// serveStdio serves one client on a pair of streams.
-func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	if err := s.start(); err != nil {
-		return err
-	}
-	mux := &wire.Stdio{
-		Server: s.mcp, Calls: s.calls, Eras: protocol.Eras(s.cfg.MCP.Eras),
-		In: in, Out: out, MaxLine: s.cfg.MCP.Limits.MaxPayloadBytes,
-		Subject: "stdio", AllScopes: true, Logger: s.log,
-	}
-	err := mux.Run(ctx)
-	if errors.Is(err, context.Canceled) {
-		err = nil
-	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	return errors.Join(err, s.Close(stop))
 }
 
 func (p *program) configCommand(options *flag.FlagSet) func(context.Context, []string) error {

@@ -22,20 +22,22 @@ const grace = 8 * time.Second
 // start makes the server ready to serve, once: registration faults stop it,
 // built-in entries fill what the project has not taken, workers begin.
 func (s *Server) start() error {
-	if err := s.Err(); err != nil {
-		return err
-	}
+	s.starting.Lock()
+	defer s.starting.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return errors.New("the server is closed; make a new one")
-	}
-	if s.serving {
-		return nil
-	}
+	closed, serving, faults := s.closed, s.serving, errors.Join(s.faults...)
 	s.mu.Unlock()
+	switch {
+	case closed:
+		return errors.New("the server is closed; make a new one")
+	case serving:
+		return nil
+	case faults != nil:
+		return faults
+	}
 	s.addBuiltins()
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	// Last added is outermost: a project's own middleware lies inside.
 	s.mcp.AddReceivingMiddleware(s.engine.Middleware)
 	web := &s.cfg.WebServer

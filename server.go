@@ -48,6 +48,8 @@ type Server struct {
 	engine *invoke.Engine
 	calls  *call.Table
 
+	starting sync.Mutex // held while start runs
+
 	mu      sync.Mutex
 	faults  []error
 	tools   map[string]Tool // registered, by name

@@ -3,6 +3,7 @@ package famcp
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 
 	"github.com/famcp/famcp/internal/runtime/protocol"
@@ -12,12 +13,16 @@ import (
 // RunStdio serves one client on standard input and output until the input
 // ends and its calls are answered, or ctx ends. The log goes to standard error.
 func (s *Server) RunStdio(ctx context.Context) error {
+	return s.serveStdio(ctx, os.Stdin, os.Stdout)
+}
+
+func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := s.start(); err != nil {
 		return err
 	}
 	mux := &wire.Stdio{
 		Server: s.mcp, Calls: s.calls, Eras: protocol.Eras(s.cfg.MCP.Eras),
-		In: os.Stdin, Out: os.Stdout, MaxLine: s.cfg.MCP.Limits.MaxPayloadBytes,
+		In: in, Out: out, MaxLine: s.cfg.MCP.Limits.MaxPayloadBytes,
 		Subject: "stdio", AllScopes: true, Logger: s.log,
 	}
 	err := mux.Run(ctx)
