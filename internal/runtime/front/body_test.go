@@ -111,6 +111,45 @@ func TestSlowBody(t *testing.T) {
 	})
 }
 
+// TestSlowReader: a client that never reads its answer does not keep the
+// request for ever.
+func TestSlowReader(t *testing.T) {
+	for _, accept := range []string{"application/json", "text/event-stream"} {
+		t.Run(accept, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fx := newFixture(t, nil)
+				client, server := net.Pipe()
+				srv := &http.Server{Handler: fx.Front}
+				ServerDefaults(srv)
+				go func() { _ = srv.Serve(&oneConn{conn: server, done: make(chan struct{})}) }()
+				body := modernCall("7", "tools/call", `"name":"echo","arguments":{"a":"`+strings.Repeat("x", 100<<10)+`"}`)
+				r := newRequest(t, "POST", "http://localhost"+Path, body, modernHead, methodCall, nameEcho, "Accept: "+accept)
+				if err := r.Write(client); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if n := fx.running.count(); n != 1 {
+					t.Fatalf("%d requests run, want 1", n)
+				}
+				time.Sleep(writeTimeout + 4*time.Second) // of 128 KiB
+				synctest.Wait()
+				if n := fx.running.count(); n != 0 {
+					t.Errorf("%d requests run, want none", n)
+				}
+				client.Close()
+				_ = srv.Close()
+			})
+		})
+	}
+}
+
+// count returns how many requests run.
+func (e *exchanges) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.calls)
+}
+
 // oneConn is a listener with a single connection.
 type oneConn struct {
 	conn net.Conn

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -202,9 +203,12 @@ func (e *exchange) finish(ctx context.Context) {
 		s.send(event(e.final))
 		s.close()
 	default:
-		e.w.Header().Set("Content-Type", "application/json")
+		h := e.w.Header()
+		h.Set("Content-Type", "application/json")
+		h.Set("Content-Length", strconv.Itoa(len(e.final)))
 		e.w.WriteHeader(status)
-		_, _ = e.w.Write(e.final)
+		// A client that is gone gets nothing; there is nobody to tell.
+		_ = put(e.w, e.final)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 const (
 	keepAlive    = 20 * time.Second // silence on a stream before a comment line; proxies cut at 60 s
 	writeTimeout = 30 * time.Second // one write to a client that does not read
+	slowest      = 32 << 10         // bytes a second that a client may take for a large one
 
 	// A client that falls behind by this much is dropped.
 	maxQueuedEvents = 1024
@@ -24,7 +25,6 @@ var errSlow = errors.New("the client does not read its stream")
 // slow client holds up nobody.
 type stream struct {
 	w    http.ResponseWriter
-	conn *http.ResponseController
 	drop context.CancelCauseFunc // ends the request of a client that is too slow
 
 	wake chan struct{} // buffered by one
@@ -45,10 +45,9 @@ func openStream(w http.ResponseWriter, drop context.CancelCauseFunc) *stream {
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	s := &stream{
-		w: w, conn: http.NewResponseController(w), drop: drop,
+		w: w, drop: drop,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	_ = s.conn.Flush()
 	go s.write()
 	return s
 }
@@ -98,6 +97,7 @@ func (s *stream) write() {
 	defer close(s.done)
 	timer := time.NewTimer(keepAlive)
 	defer timer.Stop()
+	s.put([][]byte{nil}) // the headers
 	for {
 		select {
 		case <-s.wake:
@@ -126,24 +126,30 @@ func (s *stream) take() (events [][]byte, over bool) {
 	return events, len(events) == 0 && (s.closed || s.broken)
 }
 
+// put writes events, of which there is at least one.
 func (s *stream) put(events [][]byte) {
-	// The deadline belongs to this write only: silence must not cut a stream.
-	_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	defer func() { _ = s.conn.SetWriteDeadline(time.Time{}) }()
-	var err error
-	for _, e := range events {
-		if _, err = s.w.Write(e); err != nil {
-			break
-		}
+	b := events[0]
+	if len(events) > 1 {
+		b = bytes.Join(events, nil)
 	}
-	if err == nil {
-		err = s.conn.Flush()
-	}
-	if err != nil {
+	if err := put(s.w, b); err != nil {
 		s.mu.Lock()
 		s.fail(err)
 		s.mu.Unlock()
 	}
+}
+
+// put writes and flushes b in a time that suits its size. The deadline belongs
+// to this write only: silence must not cut a stream, nor what comes later on
+// the connection.
+func put(w http.ResponseWriter, b []byte) error {
+	conn := http.NewResponseController(w)
+	_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout + time.Duration(len(b)/slowest)*time.Second))
+	defer func() { _ = conn.SetWriteDeadline(time.Time{}) }()
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	return conn.Flush()
 }
 
 // event frames a message, which is one line of JSON.
