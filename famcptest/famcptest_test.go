@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -165,7 +166,7 @@ func TestCall(t *testing.T) {
 func TestCallInSubtest(t *testing.T) {
 	famcptest.Eras(t, build, func(t *testing.T, c *famcptest.Client) {
 		for i := range 3 {
-			t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
 				if got := famcptest.Call[addOut](t, c, "add", addIn{i, i}); got.Sum != 2*i {
 					t.Errorf("got %d, want %d", got.Sum, 2*i)
 				}
@@ -470,7 +471,7 @@ func TestParallelClients(t *testing.T) {
 	famcptest.Eras(t, build, func(t *testing.T, c *famcptest.Client) {
 		t.Run("clients", func(t *testing.T) {
 			for i := range 8 {
-				t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Run(strconv.Itoa(i), func(t *testing.T) {
 					mine := c.For(t).AsSubject(fmt.Sprintf("user%d", i))
 					t.Parallel()
 					mine.Answer(func(famcptest.Question) famcptest.Answer { return famcptest.Confirm(i%2 == 0) })

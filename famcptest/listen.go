@@ -55,7 +55,7 @@ func (c *Client) Listen(uris ...string) *Subscription {
 		c.t.Fatalf("making a request: %v", err)
 	}
 	r.Header = h
-	res, err := c.host.web.Client().Do(r)
+	res, err := c.host.web.Client().Do(r) //nolint:bodyclose // Subscription.Close closes it
 	if err != nil {
 		c.t.Fatalf("the server does not open a stream: %v", err)
 	}
