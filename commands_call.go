@@ -205,7 +205,7 @@ func shorten(text string, most int) string {
 	return strings.TrimRight(string([]rune(text)[:most-1]), " ") + "…"
 }
 
-// inputSchema is what the commands read of a tool's input schema.
+// toolInput is what the commands read of a tool's input schema.
 type toolInput struct {
 	Properties map[string]toolArgument `json:"properties"`
 	Required   []string                `json:"required"`
@@ -389,10 +389,10 @@ func (p *program) callCommand(options *flag.FlagSet) func(context.Context, []str
 			return err
 		}
 		res, err := p.call(ctx, operands[0], arguments, assigned, o)
-		if err != nil {
+		if res == nil {
 			return err
 		}
-		return p.printResult(res, o.output)
+		return errors.Join(p.printResult(res, o.output), err)
 	}
 }
 
@@ -415,7 +415,8 @@ func (p *program) readArguments(text string) (map[string]json.RawMessage, error)
 	return arguments, nil
 }
 
-// call makes one call, all its questions included.
+// call makes one call, all its questions included. With a result the error is
+// that of stopping the server after it.
 func (p *program) call(ctx context.Context, tool string, arguments map[string]json.RawMessage, assigned []assignment, o callOptions) (_ *mcp.CallToolResult, err error) {
 	said := &notices{w: p.err}
 	asker := &asker{ctx: ctx, in: p.in, w: said, person: p.interactive && o.json != "-", yes: o.yes}

@@ -122,6 +122,8 @@ func TestCallCommand(t *testing.T) {
 		{name: "JSON that is no object", args: []string{"echo", "--json", "null"}, want: 2, stderr: "--json: the arguments must be a JSON object"},
 		{name: "no structured content", args: []string{"greet", "-o", "structured"}, want: 1, stderr: "the tool gave no structured content"},
 		{name: "failure", args: []string{"fail"}, want: 1, stderr: "out of paper\n"},
+		{name: "stopping fails", args: []string{"greet"}, environ: []string{"APP_FAULT=stop"}, want: 1, stdout: "hello over modern\n", stderr: "tester: stopping cleaner: stuck\n"},
+		{name: "call and stopping fail", args: []string{"fail"}, environ: []string{"APP_FAULT=stop"}, want: 1, stderr: "out of paper\ntester: stopping cleaner: stuck\n"},
 		{name: "argument of another type", args: []string{"echo", "count=x"}, want: 2, stderr: `argument "count" is of type integer, got "x"`},
 		{name: "misspelt argument", args: []string{"echo", "txt=x"}, want: 1, stderr: "text"},
 		{name: "misspelt tool", args: []string{"greeet"}, want: 2, stderr: `there is no tool "greeet"; did you mean "greet"?; the tools are collector, echo, `},

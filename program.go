@@ -159,8 +159,6 @@ func (p *program) run(ctx context.Context, args []string) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errReported):
-		return exitFailed
 	case errors.As(err, &usage):
 		p.complain(err)
 		fmt.Fprintf(p.err, "See %q.\n", strings.TrimSpace(p.name+" help "+usage.command))
@@ -187,6 +185,9 @@ func (p *program) complain(err error) {
 // faultLines takes joined errors apart, also where they are wrapped as one:
 // each then has what was put before the first.
 func faultLines(err error) []string {
+	if err == errReported { //nolint:errorlint // the tree itself is walked
+		return nil
+	}
 	var inner []error
 	before := ""
 	switch e := err.(type) { //nolint:errorlint // the tree itself is walked

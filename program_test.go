@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -79,6 +80,9 @@ func buildTestServer(_ context.Context, cfg *testConfig) (*Server, error) {
 		AddTool(s, Tool{Name: "Bad Name"}, func(context.Context, *Call, struct{}) (string, error) { return "", nil })
 		AddTool(s, Tool{Name: "undescribed", Effect: ReadOnly()}, func(context.Context, *Call, struct{}) (string, error) { return "", nil })
 	}
+	if cfg.App.Fault == "stop" {
+		s.OnStop("cleaner", func(context.Context) error { return errors.New("stuck") })
+	}
 	AddTool(s, Tool{Name: "echo", Description: "Gives back what it is given.\nAnd no more.", Effect: ReadOnly()},
 		func(_ context.Context, _ *Call, in echoIn) (echoIn, error) { return in, nil })
 	AddTool(s, Tool{Name: "greet", Description: "Greets.", Effect: ReadOnly()},
@@ -122,7 +126,7 @@ func buildTestServer(_ context.Context, cfg *testConfig) (*Server, error) {
 		func(context.Context, *Call, struct{}) (string, error) {
 			percent := debug.SetGCPercent(100)
 			debug.SetGCPercent(percent)
-			return fmt.Sprint(percent), nil
+			return strconv.Itoa(percent), nil
 		})
 	return s, nil
 }
@@ -245,6 +249,7 @@ func TestFaultLines(t *testing.T) {
 		want []string
 	}{
 		{"one", a, []string{"a"}},
+		{"said already", errors.Join(errReported, a), []string{"a"}},
 		{"joined", errors.Join(a, errors.Join(b, nil)), []string{"a", "b"}},
 		{"wrapped", fmt.Errorf("reading: %w", a), []string{"reading: a"}},
 		{"joined ones wrapped", fmt.Errorf("tool: %w", errors.Join(a, b)), []string{"tool: a", "tool: b"}},
@@ -264,7 +269,7 @@ func TestFaultLines(t *testing.T) {
 func TestDidYouMean(t *testing.T) {
 	names := []string{"http", "stdio", "call", "tools", "config", "health", "version"}
 	for name, want := range map[string]string{
-		"htp": "http", "tool": "tools", "verison": "version", "conf": "config", "hp": "", "serve": "", "run": "", "": "", "x": "",
+		"htp": "http", "tool": "tools", "versin": "version", "conf": "config", "hp": "", "serve": "", "run": "", "": "", "x": "",
 	} {
 		if want != "" {
 			want = fmt.Sprintf("; did you mean %q?", want)
@@ -345,7 +350,7 @@ func newProcess(t *testing.T, environ []string, args ...string) *process {
 			p.Env = append(p.Env, name+"="+v)
 		}
 	}
-	p.Cmd.Stderr = &p.stderr
+	p.Stderr = &p.stderr
 	return p
 }
 
