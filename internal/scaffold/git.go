@@ -5,7 +5,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"time"
 
 	"github.com/famcp/famcp/internal/scaffold/render"
 	"github.com/famcp/famcp/internal/scaffold/vcs"
@@ -58,13 +57,4 @@ func (p *Plan) firstCommit(r *Result) ([]render.File, error) {
 		files[i].Path = path.Join(".git", files[i].Path)
 	}
 	return files, nil
-}
-
-func (o *NewOptions) setDefaults() {
-	if o.Env == nil {
-		o.Env = func(string) string { return "" }
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/famcp/famcp/internal/scaffold/gomod"
 	"github.com/famcp/famcp/internal/scaffold/manifest"
 	"github.com/famcp/famcp/internal/scaffold/render"
@@ -21,7 +23,7 @@ type Release struct {
 }
 
 // Published reports whether projects can refer to this release as a Go module.
-func (r Release) Published() bool { return len(r.GoSum) > 0 }
+func (r Release) Published() bool { return semver.IsValid(r.Version) && len(r.GoSum) > 0 }
 
 // NewOptions are the input of [PlanNew].
 type NewOptions struct {
@@ -33,6 +35,15 @@ type NewOptions struct {
 	Git       bool                // make a repository and the first commit
 	Env       func(string) string // environment for git's identity and configuration; nil is an empty one
 	Now       func() time.Time    // time of the first commit; nil is [time.Now]
+}
+
+func (o *NewOptions) setDefaults() {
+	if o.Env == nil {
+		o.Env = func(string) string { return "" }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 }
 
 // Plan is a checked project, ready to be written once.

@@ -73,7 +73,7 @@ func TestRecord(t *testing.T) {
 			kept = append(kept, f)
 		}
 	}
-	if diff := cmp.Diff(kept, base, cmp.Comparer(func(a, b []byte) bool { return bytes.Equal(a, b) })); diff != "" {
+	if diff := cmp.Diff(kept, base, cmp.Comparer(bytes.Equal)); diff != "" {
 		t.Errorf("base read back (-want +got):\n%s", diff)
 	}
 }

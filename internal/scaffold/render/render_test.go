@@ -113,7 +113,7 @@ func TestProjectErrors(t *testing.T) {
 	tests := []struct {
 		name, file, text, want string
 	}{
-		{"unknown field", "project/README.md.tmpl", "[[ .Nmae ]]", "project/README.md.tmpl:1"},
+		{"unknown field", "project/README.md.tmpl", "[[ .Unknown ]]", "project/README.md.tmpl:1"},
 		{"bad template", "project/README.md.tmpl", "[[ if ]]", "project/README.md.tmpl:1"},
 		{"the clock", "project/README.md.tmpl", "[[ now ]]", `function "now" not defined`},
 		{"the environment", "project/README.md.tmpl", `[[ env "HOME" ]]`, `function "env" not defined`},
