@@ -114,6 +114,20 @@ func (s *Server) RunHTTP(ctx context.Context) error {
 	return errors.Join(err, s.Close(stop), server.Shutdown(stop))
 }
 
+func (s *Server) awaitWorkers(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return errors.New("workers did not stop in time")
+	}
+}
+
 // Close stops a server that serves: running calls finish within ctx, streams
 // and sessions end, workers are cancelled, and what OnStop registered runs,
 // last in, first out. A second call does nothing.
@@ -132,15 +146,8 @@ func (s *Server) Close(ctx context.Context) error {
 	errs := []error{s.front.Close(ctx)}
 	s.engine.Close()
 	s.cancel()
-	done := make(chan struct{})
-	go func() {
-		s.running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		errs = append(errs, errors.New("workers did not stop in time"))
+	if len(s.workers) > 0 {
+		errs = append(errs, s.awaitWorkers(ctx))
 	}
 	for _, t := range slices.Backward(stops) {
 		if err := t.run(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -232,14 +233,21 @@ func decodeInput[In any](raw json.RawMessage) (In, error) {
 		if _, loose := p.(*map[string]any); loose {
 			dec.UseNumber()
 		}
-		if err := dec.Decode(p); err != nil {
-			var field *json.UnmarshalTypeError
-			if errors.As(err, &field) {
-				return in, Invalidf(field.Field, "does not fit %s", field.Type)
-			}
+		err := dec.Decode(p)
+		var field *json.UnmarshalTypeError
+		if errors.As(err, &field) && strings.HasPrefix(field.Value, "number") {
+			// 1.0 and 1e2 are integers to JSON Schema, but not to encoding/json.
+			in = *new(In)
+			err = json.Unmarshal(invoke.PlainIntegers(raw), &in)
+		}
+		switch {
+		case err == nil:
+			return in, nil
+		case errors.As(err, &field):
+			return in, Invalidf(field.Field, "does not fit %s", field.Type)
+		default:
 			return in, Invalidf("arguments", "cannot be read").With(err)
 		}
-		return in, nil
 	}
 }
 

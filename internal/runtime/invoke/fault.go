@@ -85,9 +85,8 @@ func (e *Engine) wireError(c *Call, f *Fault) *jsonrpc.Error {
 		}
 	case NotFound:
 		code = protocol.CodeInvalidParams
-		if c.Facts.Method == "resources/read" {
-			data.URI = f.Field
-			data.Field = ""
+		if strings.HasPrefix(c.Facts.Method, "resources/") {
+			data.URI, data.Field = f.Field, ""
 			if c.Facts.Era == protocol.EraLegacy {
 				code = protocol.CodeResourceNotFound
 			}

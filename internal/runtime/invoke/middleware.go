@@ -57,11 +57,15 @@ func (e *Engine) takeFacts(method string, req mcp.Request) *call.Facts {
 	extra := req.GetExtra()
 	if extra != nil && extra.Header != nil && e.cfg.Calls != nil {
 		if key := extra.Header.Get(call.Header); key != "" {
-			facts := e.cfg.Calls.Take(key)
 			extra.Header = withoutKey(extra.Header)
-			if facts != nil {
+			if facts := e.cfg.Calls.Take(key); facts != nil {
 				return facts
 			}
+			// The transport gave the request up in the meantime: nobody waits
+			// for an answer, and nothing is known that could be allowed.
+			facts := localFacts(method, protocol.EraOf(versionOf(req)))
+			facts.AllScopes, facts.CanAsk = false, false
+			return facts
 		}
 	}
 	return localFacts(method, protocol.EraOf(versionOf(req)))
@@ -87,6 +91,9 @@ func (e *Engine) dispatch(ctx context.Context, c *Call, method string, req mcp.R
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
 		return e.list(ctx, c, method, req, next)
 	case "resources/read":
+		if r, ok := req.(*mcp.ReadResourceRequest); ok && !nilParams(req) && r.Params.URI == "" {
+			return nil, &Fault{Kind: Malformed, Field: "uri", Message: "is required"}
+		}
 		res, err := next(ctx, method, req)
 		if r, ok := res.(*mcp.ReadResourceResult); ok && err == nil && c.Facts.Era == protocol.EraLegacy {
 			return &legacyResult{ResultBase: mcp.ResultBase{Meta: r.Meta}, members: map[string]any{"contents": r.Contents}}, nil

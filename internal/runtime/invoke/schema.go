@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -286,6 +287,42 @@ func numbers(v any) any {
 	default:
 		return v
 	}
+}
+
+// PlainIntegers returns raw with its whole numbers written without fraction
+// and exponent. Numbers too large to write out stay as they are.
+func PlainIntegers(raw json.RawMessage) json.RawMessage {
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		return raw
+	}
+	out, err := json.Marshal(plain(v))
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 || !strings.ContainsAny(v.String(), ".eE") {
+			return v
+		}
+		return int64(f)
+	case map[string]any:
+		for k, x := range v {
+			v[k] = plain(x)
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = plain(x)
+		}
+	}
+	return v
 }
 
 // findCycle returns a struct type that contains itself, or nil.
