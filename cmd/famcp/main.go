@@ -24,7 +24,7 @@ func main() {
 	os.Exit(cli.Main(os.Args[1:], &cli.App{
 		IO:        iostreams.System(os.Getenv),
 		Build:     cli.ReadBuild(version, commit, info),
-		Release:   cli.ReadRelease(version, sum, modSum),
+		Release:   cli.ReadRelease(version, sum, modSum, info),
 		Templates: templates.FS(),
 		Runtime:   famcp.Source(),
 		Getenv:    os.Getenv,

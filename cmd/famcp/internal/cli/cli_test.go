@@ -82,18 +82,31 @@ func TestReadBuild(t *testing.T) {
 }
 
 func TestReadRelease(t *testing.T) {
-	got := ReadRelease("v1.2.3", "h1:zip=", "h1:mod=")
-	want := scaffold.Release{Version: "v1.2.3", GoSum: []string{
+	lines := []string{
 		"github.com/famcp/famcp v1.2.3 h1:zip=",
 		"github.com/famcp/famcp v1.2.3/go.mod h1:mod=",
-	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("ReadRelease (-want +got):\n%s", diff)
 	}
-	for _, r := range []scaffold.Release{ReadRelease("", "", ""), ReadRelease("v1.2.3", "h1:zip=", ""), ReadRelease("v1.2.3", "", "h1:mod=")} {
-		if r.Published() {
-			t.Errorf("%+v is published, want not", r)
-		}
+	installed := &debug.BuildInfo{Main: debug.Module{Version: "v1.4.0", Sum: "h1:zip="}}
+	checkout := &debug.BuildInfo{Main: debug.Module{Version: "v1.4.1-0.20261130000000-0123456789ab+dirty"}}
+	tests := []struct {
+		name                 string
+		version, sum, modSum string
+		info                 *debug.BuildInfo
+		want                 scaffold.Release
+	}{
+		{name: "release", version: "v1.2.3", sum: "h1:zip=", modSum: "h1:mod=", info: checkout, want: scaffold.Release{Version: "v1.2.3", GoSum: lines}},
+		{name: "half a release", version: "v1.2.3", sum: "h1:zip=", want: scaffold.Release{Version: "v1.2.3"}},
+		{name: "go install", info: installed, want: scaffold.Release{Version: "v1.4.0"}},
+		{name: "checkout", info: checkout, want: scaffold.Release{}},
+		{name: "no information", want: scaffold.Release{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ReadRelease(tt.version, tt.sum, tt.modSum, tt.info)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("ReadRelease (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -45,9 +45,13 @@ func ReadBuild(version, commit string, info *debug.BuildInfo) Build {
 }
 
 // ReadRelease says what a project that gets the runtime as a module writes to
-// its go.mod and go.sum. Without both checksums, which only a release knows,
-// famcp counts as not published.
-func ReadRelease(version, sum, modSum string) scaffold.Release {
+// its go.mod and go.sum. The version is the linker's or, in a build by
+// `go install …@v1.2.3`, that one; the checksums, which only the linker of a
+// release knows, make famcp count as published. info may be nil.
+func ReadRelease(version, sum, modSum string, info *debug.BuildInfo) scaffold.Release {
+	if version == "" && info != nil && info.Main.Sum != "" {
+		version = info.Main.Version
+	}
 	r := scaffold.Release{Version: version}
 	if version != "" && sum != "" && modSum != "" {
 		r.GoSum = []string{
