@@ -47,6 +47,12 @@ type Facts struct {
 	// roots) can reach the client while this request runs. It is false for a
 	// legacy answer that must be plain JSON.
 	CanAsk bool
+
+	// Of modern HTTP requests, whose messages go out by these; elsewhere the
+	// session knows. Notify does nothing once the answer is out, never blocks
+	// and is safe for concurrent use.
+	Notify   func(method string, params json.RawMessage)
+	LogLevel string // from which on log messages are wanted; "" wants none
 }
 
 type contextKey struct{}

@@ -19,7 +19,7 @@ import (
 // SDK would choke on away from it, and makes every answer one of its era.
 func (e *Engine) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
-		facts := e.takeFacts(method, req)
+		facts := e.takeFacts(ctx, method, req)
 		if facts.ID == nil && strings.HasPrefix(method, "notifications/") {
 			return e.notification(ctx, method, req, next)
 		}
@@ -51,9 +51,9 @@ func (e *Engine) notification(ctx context.Context, method string, req mcp.Reques
 	return next(ctx, method, req)
 }
 
-// takeFacts finds what the transport knows of a request, and hides the key
-// from handlers.
-func (e *Engine) takeFacts(method string, req mcp.Request) *call.Facts {
+// takeFacts finds what the transport knows of a request, by the key in its
+// header or in the context, and hides the key from handlers.
+func (e *Engine) takeFacts(ctx context.Context, method string, req mcp.Request) *call.Facts {
 	extra := req.GetExtra()
 	if extra != nil && extra.Header != nil && e.cfg.Calls != nil {
 		if key := extra.Header.Get(call.Header); key != "" {
@@ -67,6 +67,9 @@ func (e *Engine) takeFacts(method string, req mcp.Request) *call.Facts {
 			facts.AllScopes, facts.CanAsk = false, false
 			return facts
 		}
+	}
+	if facts := call.FromContext(ctx); facts != nil {
+		return facts
 	}
 	return localFacts(method, protocol.EraOf(versionOf(req)))
 }
@@ -157,15 +160,13 @@ func (e *Engine) capabilities(caps *mcp.ServerCapabilities) *mcp.ServerCapabilit
 	return &out
 }
 
-var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
 func (e *Engine) checkLevel(req mcp.Request) error {
 	if !e.cfg.LogNotifications {
 		return newError(protocol.CodeMethodNotFound, "log messages are switched off", protocol.ErrorData{})
 	}
 	r, ok := req.(*mcp.ServerRequest[*mcp.SetLoggingLevelParams])
-	if !ok || r.Params == nil || !slices.Contains(levels, string(r.Params.Level)) {
-		return &Fault{Kind: Invalid, Field: "level", Message: "must be one of " + strings.Join(levels, ", ")}
+	if !ok || r.Params == nil || !slices.Contains(protocol.Levels(), string(r.Params.Level)) {
+		return &Fault{Kind: Invalid, Field: "level", Message: "must be one of " + strings.Join(protocol.Levels(), ", ")}
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ const draft2020 = "https://json-schema.org/draft/2020-12/schema"
 type Schema struct {
 	JSON     json.RawMessage // as listed
 	IsObject bool            // type is exactly "object"
+	Headers  protocol.ParamHeaders
 	schema   *jsonschema.Schema
 	resolved *jsonschema.Resolved
 	defaults bool
@@ -76,8 +77,8 @@ func markHeaders(s *jsonschema.Schema, t reflect.Type) error {
 			name = f.Name
 		}
 		prop := s.Properties[name]
-		if prop == nil || !slices.Contains([]string{"string", "integer", "boolean"}, prop.Type) {
-			return fmt.Errorf("field %s: mcpheader needs a string, integer or boolean argument", f.Name)
+		if prop == nil {
+			return fmt.Errorf("field %s: mcpheader needs a field that is an argument", f.Name)
 		}
 		prop.Extra = map[string]any{"x-mcp-header": header}
 	}
@@ -116,6 +117,9 @@ func newSchema(raw json.RawMessage, s *jsonschema.Schema) (*Schema, error) {
 		members = append(members, member{"properties", json.RawMessage("{}")})
 	}
 	out.JSON = noBooleans(members)
+	if out.Headers, err = protocol.CompileParamHeaders(out.JSON); err != nil {
+		return nil, err
+	}
 	return out, nil
 }
 

@@ -42,6 +42,17 @@ func (e *Engine) AddTool(s *mcp.Server, t *Tool) {
 	})
 }
 
+// ParamHeaders returns the arguments of a tool that modern clients repeat as
+// headers; nil for an unknown tool.
+func (e *Engine) ParamHeaders(tool string) protocol.ParamHeaders {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if t, ok := e.tools[tool]; ok {
+		return t.Input.Headers
+	}
+	return nil
+}
+
 // RemoveTools removes the tools that exist and reports whether any did.
 func (e *Engine) RemoveTools(s *mcp.Server, names ...string) bool {
 	found := remove(e, e.tools, names)

@@ -108,6 +108,18 @@ const (
 	MetaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
+// Levels returns the severities of log messages, the least severe first
+// (RFC 5424, as the logging utility has them).
+func Levels() []string { return slices.Clone(levels) }
+
+var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// LevelAtLeast reports whether a log message of a level is wanted by who asked
+// for least. An unknown level is the lowest.
+func LevelAtLeast(level, least string) bool {
+	return slices.Index(levels, level) >= slices.Index(levels, least)
+}
+
 // HTTP header names, in canonical form.
 const (
 	HeaderVersion   = "Mcp-Protocol-Version"

@@ -1,0 +1,161 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/famcp/famcp/internal/runtime/call"
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
+
+// directMethods make the SDK's request of a message. Their parameters are
+// taken from what the front has parsed, name by name, so that no second parser
+// can read them in another way.
+var directMethods = map[string]func(*mcp.ServerSession, *mcp.RequestExtra, *params) mcp.Request{
+	"tools/call": func(s *mcp.ServerSession, x *mcp.RequestExtra, p *params) mcp.Request {
+		out := &mcp.CallToolParamsRaw{Meta: p.meta(), Arguments: p.message.Params["arguments"]}
+		p.read("name", &out.Name)
+		p.read("inputResponses", &out.InputResponses)
+		p.read("requestState", &out.RequestState)
+		return &mcp.CallToolRequest{Session: s, Extra: x, Params: out}
+	},
+	"prompts/get": func(s *mcp.ServerSession, x *mcp.RequestExtra, p *params) mcp.Request {
+		out := &mcp.GetPromptParams{Meta: p.meta()}
+		p.read("name", &out.Name)
+		p.read("arguments", &out.Arguments)
+		p.read("inputResponses", &out.InputResponses)
+		p.read("requestState", &out.RequestState)
+		return &mcp.GetPromptRequest{Session: s, Extra: x, Params: out}
+	},
+	"resources/read": func(s *mcp.ServerSession, x *mcp.RequestExtra, p *params) mcp.Request {
+		out := &mcp.ReadResourceParams{Meta: p.meta()}
+		p.read("uri", &out.URI)
+		p.read("inputResponses", &out.InputResponses)
+		p.read("requestState", &out.RequestState)
+		return &mcp.ReadResourceRequest{Session: s, Extra: x, Params: out}
+	},
+	"tools/list": func(s *mcp.ServerSession, x *mcp.RequestExtra, p *params) mcp.Request {
+		out := &mcp.ListToolsParams{Meta: p.meta()}
+		p.read("cursor", &out.Cursor)
+		return &mcp.ListToolsRequest{Session: s, Extra: x, Params: out}
+	},
+	"prompts/list": func(s *mcp.ServerSession, x *mcp.RequestExtra, p *params) mcp.Request {
+		out := &mcp.ListPromptsParams{Meta: p.meta()}
+		p.read("cursor", &out.Cursor)
+		return &mcp.ListPromptsRequest{Session: s, Extra: x, Params: out}
+	},
+	"resources/list": func(s *mcp.ServerSession, x *mcp.RequestExtra, p *params) mcp.Request {
+		out := &mcp.ListResourcesParams{Meta: p.meta()}
+		p.read("cursor", &out.Cursor)
+		return &mcp.ListResourcesRequest{Session: s, Extra: x, Params: out}
+	},
+	"resources/templates/list": func(s *mcp.ServerSession, x *mcp.RequestExtra, p *params) mcp.Request {
+		out := &mcp.ListResourceTemplatesParams{Meta: p.meta()}
+		p.read("cursor", &out.Cursor)
+		return &mcp.ListResourceTemplatesRequest{Session: s, Extra: x, Params: out}
+	},
+}
+
+// params reads the parameters of a message and keeps the first fault.
+type params struct {
+	message *protocol.Message
+	fault   *jsonrpc.Error
+}
+
+// read decodes a parameter into v, which stays as it is when there is none.
+func (p *params) read(name string, v any) {
+	raw, ok := p.message.Params[name]
+	if !ok || json.Unmarshal(raw, v) == nil || p.fault != nil {
+		return
+	}
+	p.fault = (&refusal{
+		protocol.CodeInvalidParams, "params." + name + " is not of the type that the method takes",
+		protocol.ErrorData{Field: name, Reason: "type"},
+	}).wireError("")
+}
+
+// meta returns params._meta as the SDK would. Numbers of the progress token
+// stay exact, because the token goes back to the client.
+func (p *params) meta() mcp.Meta {
+	out := make(mcp.Meta, len(p.message.Meta))
+	for key, raw := range p.message.Meta {
+		var v any
+		_ = json.Unmarshal(raw, &v) // a part of valid JSON
+		if _, number := v.(float64); number && key == "progressToken" {
+			v = json.Number(raw)
+		}
+		out[key] = v
+	}
+	return out
+}
+
+// direct calls the server's middleware and dispatch.
+func (e *Engine) direct(ctx context.Context, f *call.Facts, m *protocol.Message,
+	make func(*mcp.ServerSession, *mcp.RequestExtra, *params) mcp.Request,
+) (json.RawMessage, *jsonrpc.Error) {
+	p := &params{message: m}
+	request := make(e.session, &mcp.RequestExtra{Header: f.Header}, p)
+	if p.fault != nil {
+		return nil, p.fault
+	}
+	res, err := e.receive(call.NewContext(ctx, f), m.Method, request)
+	if err != nil {
+		return nil, e.asWireError(f, err)
+	}
+	raw, err := e.encodeResult(res)
+	if err != nil {
+		return nil, e.asWireError(f, err)
+	}
+	return raw, nil
+}
+
+// encodeResult returns the bytes of a result that says who the server is.
+func (e *Engine) encodeResult(res mcp.Result) (json.RawMessage, error) {
+	complete(res)
+	raw, err := encode(res)
+	if err != nil {
+		return nil, err
+	}
+	if meta := res.GetMeta(); len(meta) > 0 {
+		if _, ok := meta[protocol.MetaServerInfo]; ok {
+			return raw, nil
+		}
+		all := maps.Clone(meta)
+		all[protocol.MetaServerInfo] = e.cfg.Info
+		value, err := encode(all)
+		if err != nil {
+			return nil, err
+		}
+		return withMember(raw, value, "_meta")
+	}
+	out := make([]byte, 0, len(raw)+len(e.meta)+16)
+	out = append(out, `{"_meta":`...)
+	out = append(out, e.meta...)
+	if rest := bytes.TrimPrefix(raw, []byte("{")); len(rest) > 1 {
+		out = append(append(out, ','), rest...)
+	} else {
+		out = append(out, '}')
+	}
+	return out, nil
+}
+
+// complete sets the type of the results whose type the SDK sets behind its
+// middleware. Those of handlers have it already.
+func complete(res mcp.Result) {
+	const kind = "complete"
+	switch r := res.(type) {
+	case *mcp.ListToolsResult:
+		r.ResultType = kind
+	case *mcp.ListPromptsResult:
+		r.ResultType = kind
+	case *mcp.ListResourcesResult:
+		r.ResultType = kind
+	case *mcp.ListResourceTemplatesResult:
+		r.ResultType = kind
+	}
+}
