@@ -33,9 +33,9 @@ type Defaults struct {
 // configuration, the versions, ask a running server for its health.
 //
 // Build gets the configuration as [Load] reads it from the working directory,
-// over that of d, of which there is at most one. It makes the server and registers the features, and serves nothing;
-// its context ends with the first signal. Main refuses to serve while [Server.Err]
-// has faults, and lists them all.
+// over that of d, of which there is at most one. It makes the server, registers
+// the features and serves nothing; its context ends with the first signal. Main
+// refuses to serve while [Server.Err] has faults, and lists them all.
 //
 // SIGINT and SIGTERM stop gracefully: running calls get 8 s to finish. A second
 // one leaves at once. The exit status is 0 when done, 1 on a failure, 2 for wrong
@@ -47,8 +47,8 @@ type Defaults struct {
 //
 // Main also tunes the collector: GOGC is 400, which halves the processor time
 // of a busy server, and the memory limit is 90 % of what the control group
-// allows, so that the larger heap never gets the process killed. Setting GOGC
-// or GOMEMLIMIT in the environment leaves each as it is set.
+// allows, so that the larger heap does not get the process killed. What GOGC and
+// GOMEMLIMIT set in the environment stays.
 func Main[C any, P interface {
 	*C
 	Configured
