@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/mod/module"
+
+	"github.com/famcp/famcp/internal/scaffold/gomod"
 )
 
 // Kind says how a question is asked and how its answer is read.
@@ -182,9 +184,6 @@ var questions = []Question{
 	},
 }
 
-// modulePath is this product's module; a project inside it could not be told from the runtime.
-const modulePath = "github.com/famcp/famcp"
-
 const nameRule = "must be 1 to 63 lower case letters, digits and dashes, beginning with a letter and not ending with a dash"
 
 var namePattern = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
@@ -229,8 +228,8 @@ func checkModule(path string) string {
 	if len(path) > 200 {
 		return fmt.Sprintf("must be at most 200 bytes long, not %d", len(path))
 	}
-	if path == modulePath || strings.HasPrefix(path, modulePath+"/") {
-		return "must not be inside " + modulePath + ", the module of the runtime"
+	if path == gomod.Runtime || strings.HasPrefix(path, gomod.Runtime+"/") {
+		return "must not be inside " + gomod.Runtime + ", the module of the runtime"
 	}
 	return ""
 }

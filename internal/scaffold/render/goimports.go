@@ -7,10 +7,12 @@ import (
 	"go/token"
 	"strconv"
 	"strings"
+
+	"github.com/famcp/famcp/internal/scaffold/gomod"
 )
 
 // templateModule is the import path of the template trees, which are packages of this module.
-const templateModule = "github.com/famcp/famcp/templates"
+const templateModule = gomod.Runtime + "/templates"
 
 // rewriteImports replaces the import path of a template tree by the project's module path in a Go file, and formats
 // it. It works on the import declarations: the same text in strings and comments stays.

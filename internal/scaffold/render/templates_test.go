@@ -2,14 +2,21 @@ package render
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"go/format"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/famcp/famcp/internal/testkit"
 )
@@ -78,6 +85,50 @@ func TestTemplates(t *testing.T) {
 	if len(goTrees) > 3 {
 		t.Errorf("%d distinct trees of Go files, want at most 3", len(goTrees))
 	}
+}
+
+// Any text that an answer may be must arrive as itself in Go, and leave every other file well formed.
+func TestTemplatesTakeHostileAnswers(t *testing.T) {
+	const evil = "\"'`\\n $HOME ${HOME} $(id) {{ .Name }} [[ .Name ]] ${{ secrets.X }} %s a: b # c - &a *b !c \"\"\" ''' */ <script> [x](y) 日本 😀 \ufeff"
+	for _, d := range combinations() {
+		d.Title, d.Description, d.Author = "- T "+evil, "# D "+evil, evil
+		files, err := Project(templates(t), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if err := wellFormed(f); err != nil {
+				t.Errorf("%s: %v\n%s", f.Path, err, f.Data)
+			}
+			if f.Path != "internal/project/project.go" {
+				continue
+			}
+			for _, want := range []string{d.Name, d.Title, d.Description, d.DefaultCommand} {
+				if !bytes.Contains(f.Data, []byte("= "+strconv.Quote(want)+"\n")) {
+					t.Errorf("%s has no constant %q:\n%s", f.Path, want, f.Data)
+				}
+			}
+		}
+	}
+}
+
+func wellFormed(f File) error {
+	var v any
+	switch path.Ext(f.Path) {
+	case ".yaml", ".yml":
+		return yaml.Unmarshal(f.Data, &v)
+	case ".json":
+		return json.Unmarshal(f.Data, &v)
+	case ".toml":
+		return toml.Unmarshal(f.Data, &v)
+	case ".go":
+		formatted, err := format.Source(f.Data)
+		if err == nil && !bytes.Equal(formatted, f.Data) {
+			err = errors.New("not formatted")
+		}
+		return err
+	}
+	return nil
 }
 
 // A row that no template uses is a typo or a leftover.
