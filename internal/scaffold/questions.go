@@ -31,7 +31,7 @@ type Question struct {
 	Flag    string   // without the dashes; a Switch also has a "no-" form
 	Title   string   // what a form asks
 	Help    string   // one sentence for --help
-	Kind    Kind     //
+	Kind    Kind     // how to ask
 	Choices []string // of a Choice, the default first
 
 	field func(*Answers) any // *string, *int or *bool
