@@ -20,7 +20,7 @@ const module = "github.com/famcp/famcp"
 // TestImports holds the directions of docs/design.md over all dependencies;
 // the linter sees direct ones only.
 func TestImports(t *testing.T) {
-	const sdk, cobra, huh = "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra", "github.com/charmbracelet"
+	const sdk, cobra, huh = "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra", "charm.land"
 	tests := []struct {
 		pkg    string
 		denied []string

@@ -189,6 +189,22 @@ func TestNothingIsAsked(t *testing.T) {
 	}
 }
 
+// A command without a form leaves the terminal alone: it asks it nothing, waits
+// for no answer and eats no key.
+func TestTerminalIsLeftAlone(t *testing.T) {
+	start := time.Now()
+	m := onTerminal(t, t.TempDir(), nil, "version")
+	if code := m.wait(); code != 0 {
+		t.Errorf("code = %d, want 0", code)
+	}
+	if strings.ContainsRune(m.raw(), '\x1b') {
+		t.Errorf("output = %q, want no escape sequence", m.raw())
+	}
+	if d := time.Since(start); d > 4*time.Second {
+		t.Errorf("took %s, want an instant", d)
+	}
+}
+
 // allBut answers every question by flag except those with these keys.
 func allBut(open ...string) []string {
 	args := []string{"--no-git"}

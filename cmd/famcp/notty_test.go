@@ -98,7 +98,7 @@ func withStreams(t *testing.T, dir string, set func(*exec.Cmd), args ...string) 
 	defer person.Close()
 	c := exec.Command("famcp", args...)
 	c.Dir = dir
-	c.Env = append(environ(), "TERM=tmux-256color", "NO_COLOR=1")
+	c.Env = append(environ(), "TERM=xterm-256color", "NO_COLOR=1")
 	c.Stdin, c.Stdout, c.Stderr = tty, tty, tty
 	set(c)
 

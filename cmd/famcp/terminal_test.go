@@ -43,9 +43,7 @@ func onTerminal(t *testing.T, dir string, env []string, args ...string) *termina
 	t.Helper()
 	cmd := exec.Command("famcp", args...)
 	cmd.Dir = dir
-	// tmux-256color: terminals of this kind are not asked for their colours,
-	// which nobody here would answer.
-	cmd.Env = append(append(environ(), "TERM=tmux-256color"), env...)
+	cmd.Env = append(append(environ(), "TERM=xterm-256color"), env...)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/huh"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/huh/v2"
 
 	"github.com/famcp/famcp/cmd/famcp/internal/iostreams"
 	"github.com/famcp/famcp/internal/scaffold"
@@ -183,7 +183,7 @@ func runForm(ctx context.Context, io *iostreams.IOStreams, groups ...*huh.Group)
 	keys := huh.NewDefaultKeyMap()
 	keys.Select.Filter.SetEnabled(false) // lists are short
 	err := huh.NewForm(groups...).
-		WithTheme(huh.ThemeBase16()).
+		WithTheme(huh.ThemeFunc(huh.ThemeBase16)).
 		WithKeyMap(keys).
 		WithProgramOptions(
 			tea.WithInput(io.In),
