@@ -42,8 +42,7 @@ func (s *Server) start() error {
 	s.mcp.AddReceivingMiddleware(s.engine.Middleware)
 	web := &s.cfg.WebServer
 	f, err := front.New(front.Config{
-		Server: s.mcp, Calls: s.calls,
-		Name: s.info.Name, Version: s.info.Version, Title: s.info.Title, Description: s.info.Description,
+		Server: s.mcp, Calls: s.calls, Info: s.info.implementation(), ParamHeaders: s.engine.ParamHeaders,
 		Eras: protocol.Eras(s.cfg.MCP.Eras), MaxBody: s.cfg.MCP.Limits.MaxPayloadBytes,
 		MaxSessions: s.cfg.MCP.Sessions.Max, SessionIdle: s.cfg.MCP.Sessions.Idle,
 		Hosts: web.AllowedHosts, Origins: web.OriginHosts, CheckHost: true,

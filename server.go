@@ -37,6 +37,12 @@ type Info struct {
 	Icons                   []Icon
 }
 
+func (i Info) implementation() *mcp.Implementation {
+	return &mcp.Implementation{
+		Name: i.Name, Version: i.Version, Title: i.Title, Description: i.Description, WebsiteURL: i.WebsiteURL, Icons: i.Icons,
+	}
+}
+
 // Server is an MCP server with its features. Make one with [New], register
 // features, then serve it with [Main], RunHTTP, RunStdio or Handler. Features
 // may be added and removed while it serves. It is safe for concurrent use.
@@ -112,9 +118,7 @@ func New(cfg *Config, info Info) (*Server, error) {
 	if full.MCP.Resources.SubscribeEnabled {
 		options.SubscribeHandler, options.UnsubscribeHandler = s.engine.Subscribe, s.engine.Unsubscribe
 	}
-	s.mcp = mcp.NewServer(&mcp.Implementation{
-		Name: info.Name, Version: info.Version, Title: info.Title, WebsiteURL: info.WebsiteURL, Icons: info.Icons,
-	}, options)
+	s.mcp = mcp.NewServer(info.implementation(), options)
 	return s, nil
 }
 

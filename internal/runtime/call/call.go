@@ -48,6 +48,10 @@ type Facts struct {
 	// legacy answer that must be plain JSON.
 	CanAsk bool
 
+	// Done is run once the request's handler has returned, which may be long
+	// after its client went away; nil for nothing.
+	Done func()
+
 	// Of modern HTTP requests, whose messages go out by these; elsewhere the
 	// session knows. Notify does nothing once the answer is out, never blocks
 	// and is safe for concurrent use.
@@ -88,6 +92,10 @@ func (t *Table) Take(key string) *Facts {
 	}
 	return v.(*Facts)
 }
+
+// Drop removes the facts stored under key and reports whether nobody had taken
+// them: then nobody ever will.
+func (t *Table) Drop(key string) bool { return t.Take(key) != nil }
 
 // NewRequestID returns a fresh request id.
 func NewRequestID() string { return rand.Text() }

@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/famcp/famcp/internal/runtime/protocol"
 )
@@ -18,10 +21,10 @@ const (
 	legacySilence = time.Second
 )
 
-// exchange is the response writer that an engine gets for one request. What
-// the engine writes is read back as messages and sent to the client as it
-// accepts them. The engine may write from several goroutines, one whole event
-// per write, as go-sdk does.
+// exchange is the answer to one request in the making. The modern engine hands
+// it messages. For the SDK's handler it is the response writer: what is written
+// is read back as messages, which may come from several goroutines, one whole
+// event per write. Either way they go to the client as it accepts them.
 type exchange struct {
 	w         http.ResponseWriter // nil: the answer is only kept, for a batch
 	accept    accepted
@@ -29,24 +32,23 @@ type exchange struct {
 	requestID string
 	method    string
 	id        json.RawMessage // as the client sent it; nil for GET and notifications
-	wireID    json.RawMessage // as the engine knows it
+	wireID    json.RawMessage // as the SDK's handler knows it
 	drop      context.CancelCauseFunc
 
 	// opened is run when an initialize request has been answered well, before
 	// the client learns of the session.
 	opened func(sessionID, version string)
-	// farewell is the answer when the server ends the request; nil makes it an
-	// error.
-	farewell json.RawMessage
 	// ask is given each request of the server that cannot be delivered.
 	ask func(id json.RawMessage)
 
-	header http.Header // what the engine set
+	header http.Header // what the SDK's handler set
 
 	mu        sync.Mutex
 	silence   *time.Timer
 	status    int
 	raw       bytes.Buffer    // output that is not a stream
+	result    bool            // final is a result of the modern engine
+	fault     *wireError      // an error of the modern engine
 	final     json.RawMessage // the response
 	cancelled bool            // by the client's notification
 	over      bool
@@ -102,6 +104,32 @@ func (e *exchange) start() {
 			e.open().send([]byte(": waiting\n\n"))
 		}
 	})
+}
+
+// notify sends a notification of the modern engine.
+func (e *exchange) notify(method string, params json.RawMessage) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over || !e.streams() {
+		return
+	}
+	e.open().send(event(encode(struct {
+		Version string          `json:"jsonrpc"`
+		Method  string          `json:"method"`
+		Params  json.RawMessage `json:"params,omitempty"`
+	}{"2.0", method, params})))
+}
+
+// conclude takes the answer of the modern engine.
+func (e *exchange) conclude(result json.RawMessage, fault *jsonrpc.Error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if fault != nil {
+		e.fault = &wireError{fault.Code, fault.Message, fault.Data}
+		return
+	}
+	e.result = true
+	e.final = slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), e.id, []byte(`,"result":`), result, []byte("}"))
 }
 
 // streams reports whether anything but the final message can be sent. The
@@ -218,14 +246,21 @@ func (e *exchange) outcome(ctx context.Context) int {
 	if e.final == nil && e.raw.Len() > 0 && e.status < 400 {
 		e.final = e.restoreID(bytes.TrimSpace(e.raw.Bytes()))
 	}
+	gone := ctx.Err() != nil && !e.closing
 	switch {
+	case e.result && e.method == "subscriptions/listen" && e.stream == nil && e.closing:
+		return e.stopped() // it has not begun
+	case e.result:
+		return http.StatusOK
+	case e.fault != nil && !gone:
+		return e.errored(e.fault, http.StatusOK)
 	case e.final != nil:
 		return e.answered()
 	case e.status >= 400:
 		return e.refused()
 	case e.status == http.StatusAccepted:
 		return http.StatusAccepted
-	case e.id == nil || ctx.Err() != nil && !e.closing:
+	case e.id == nil || gone:
 		return 0 // a stream that has ended, or nobody is there
 	case e.cancelled && (e.w == nil || e.accept.stream):
 		return http.StatusOK
@@ -245,10 +280,6 @@ func (e *exchange) outcome(ctx context.Context) int {
 }
 
 func (e *exchange) stopped() int {
-	if e.farewell != nil && e.stream != nil {
-		e.final = e.farewell
-		return http.StatusOK
-	}
 	e.fail(protocol.CodeUnavailable, "the server is closing; retry with another instance")
 	return http.StatusServiceUnavailable
 }
@@ -327,11 +358,11 @@ func (e *exchange) errored(err *wireError, onSession int) int {
 		ID      json.RawMessage `json:"id,omitempty"`
 		Error   *wireError      `json:"error"`
 	}{"2.0", e.id, err})
-	if e.era == protocol.EraLegacy {
-		return onSession
-	}
 	if string(data["reason"]) == `"insufficient_scope"` {
 		return http.StatusForbidden
+	}
+	if e.era == protocol.EraLegacy {
+		return onSession
 	}
 	return protocol.Status(err.Code)
 }

@@ -5,17 +5,18 @@
 //
 // A request on /mcp is read once, under the body cap, and parsed. What the
 // headers and the body say decides the era (contract §1): sessions go to
-// go-sdk's stateful handler, everything since 2026-07-28 to a handler without
-// sessions. Both serve the same *mcp.Server. What they cannot know is decided
+// go-sdk's stateful handler, everything since 2026-07-28 to the engine of
+// package wire. Both serve the same *mcp.Server. What they cannot know is decided
 // here, before delegation: which revision is spoken, whether headers and body
 // agree, who owns a session, whether a batch is allowed.
 //
 // # Answers
 //
-// Engines write into an exchange, never to the client. It reads their output
-// back as messages and sends it the way the client accepts: whole as JSON, or
-// as a stream that lives as long as it has something to say. It also turns
-// what an engine refuses in its own words into the contract's errors.
+// Engines answer into an exchange, never to the client. It sends messages the
+// way the client accepts them: whole as JSON, or as a stream that lives as long
+// as it has something to say. What the SDK's handler writes is read back as
+// messages first, and what it refuses in its own words is turned into the
+// contract's errors.
 package front
 
 import (
@@ -32,6 +33,7 @@ import (
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
+	"github.com/famcp/famcp/internal/runtime/wire"
 )
 
 // Path is where the protocol is served.
@@ -42,7 +44,11 @@ type Config struct {
 	Server *mcp.Server // required; serves both eras
 	Calls  *call.Table // required; the key of each request's facts is sent in [call.Header]
 
-	Name, Version, Title, Description string // shown on the home page and by /health
+	Info *mcp.Implementation // required; in every modern result, on the home page and in /health
+
+	// ParamHeaders finds the arguments of a tool that modern clients repeat as
+	// headers; nil checks none.
+	ParamHeaders func(tool string) protocol.ParamHeaders
 
 	Eras protocol.Eras // zero serves both
 
@@ -97,7 +103,7 @@ type Front struct {
 	ready    prober
 
 	legacy http.Handler // sessions
-	modern http.Handler // one request each
+	engine *wire.Engine // everything else
 
 	sessions sessionTable
 	running  exchanges
@@ -105,8 +111,8 @@ type Front struct {
 
 // New returns a front. It starts nothing.
 func New(cfg Config) (*Front, error) {
-	if cfg.Server == nil || cfg.Calls == nil {
-		return nil, errors.New("front: Server and Calls are required")
+	if cfg.Server == nil || cfg.Calls == nil || cfg.Info == nil {
+		return nil, errors.New("front: Server, Calls and Info are required")
 	}
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = 1 << 20
@@ -140,10 +146,10 @@ func New(cfg Config) (*Front, error) {
 	f.legacy = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Logger: cfg.Logger, MaxRequestBodyBytes: -1, DisableLocalhostProtection: true,
 	})
-	f.modern = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-		Logger: cfg.Logger, MaxRequestBodyBytes: -1, DisableLocalhostProtection: true,
-		Stateless: true, PropagateRequestCancellation: true,
-	})
+	f.engine, err = wire.NewEngine(wire.EngineConfig{Server: cfg.Server, Calls: cfg.Calls, Info: cfg.Info, Logger: cfg.Logger})
+	if err != nil {
+		return nil, err
+	}
 	f.sessions.end = f.endSession
 	return f, nil
 }
@@ -177,6 +183,7 @@ func (f *Front) Drain() { f.running.drain() }
 func (f *Front) Close(ctx context.Context) error {
 	err := f.running.close(ctx)
 	f.sessions.closeAll()
+	f.engine.Close()
 	return err
 }
 

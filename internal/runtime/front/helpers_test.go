@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/famcp/famcp/internal/runtime/call"
+	"github.com/famcp/famcp/internal/runtime/protocol"
 )
 
 // fixture is a front over a real server with a few tools.
@@ -35,7 +36,8 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 		calls: &call.Table{}, facts: make(chan *call.Facts, 64), header: make(chan http.Header, 64),
 		enter: make(chan struct{}, 64), leave: make(chan struct{}), left: make(chan error, 64), asked: make(chan error, 64),
 	}
-	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1.2.3"}, &mcp.ServerOptions{
+	info := &mcp.Implementation{Name: "test", Version: "1.2.3"}
+	s := mcp.NewServer(info, &mcp.ServerOptions{
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 	})
@@ -44,6 +46,9 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 			if extra := req.GetExtra(); extra != nil {
 				if f := fx.calls.Take(extra.Header.Get(call.Header)); f != nil {
 					ctx = call.NewContext(ctx, f)
+					if f.Done != nil {
+						defer f.Done()
+					}
 				}
 			}
 			return next(ctx, method, req)
@@ -101,7 +106,16 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 	s.AddResource(&mcp.Resource{Name: "r", URI: "test:///ü"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "test:///ü", Text: "x"}}}, nil
 	})
-	cfg := Config{Server: s, Calls: fx.calls, Name: "test", Version: "1.2.3", CheckHost: true}
+	routed := protocol.ParamHeaders{{Header: "Mcp-Param-Region", Path: []string{"region"}}}
+	cfg := Config{
+		Server: s, Calls: fx.calls, Info: info, CheckHost: true,
+		ParamHeaders: func(tool string) protocol.ParamHeaders {
+			if tool == "routed" {
+				return routed
+			}
+			return nil
+		},
+	}
 	if change != nil {
 		change(&cfg)
 	}
@@ -110,6 +124,7 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 		t.Fatal(err)
 	}
 	fx.Front, fx.server = f, s
+	t.Cleanup(func() { _ = f.Close(t.Context()) }) // whose end cancels what runs
 	return fx
 }
 

@@ -2,6 +2,7 @@ package front
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -18,15 +19,12 @@ func renderHome(cfg *Config) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("home page: %w", err)
 	}
-	title := cfg.Title
-	if title == "" {
-		title = cfg.Name
-	}
+	title := cmp.Or(cfg.Info.Title, cfg.Info.Name)
 	var b bytes.Buffer
 	err = page.Execute(&b, struct {
 		Name, Title, Version, Description, Path string
 		Versions                                []string
-	}{cfg.Name, title, cfg.Version, cfg.Description, Path, cfg.Eras.Versions()})
+	}{cfg.Info.Name, title, cfg.Info.Version, cfg.Info.Description, Path, cfg.Eras.Versions()})
 	if err != nil {
 		return nil, fmt.Errorf("home page: %w", err)
 	}

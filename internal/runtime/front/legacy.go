@@ -111,7 +111,9 @@ func (f *Front) deliver(p *request, s *session, m *protocol.Message, body []byte
 		if !ok {
 			return false
 		}
-		defer end()
+		// A legacy call outlives the request of a client that goes away, and
+		// ending the session has to cancel it even then.
+		facts.Done = end
 		e.id, e.wireID = m.ID, wireID
 		body = replaceID(body, m, wireID)
 	case m.Method == "notifications/cancelled":
@@ -121,6 +123,7 @@ func (f *Front) deliver(p *request, s *session, m *protocol.Message, body []byte
 		facts.ID = nil // it answers a question; nothing is called
 	}
 	if code, message := unserved(m.Method); code != 0 && e.id != nil {
+		facts.Done()
 		e.header = http.Header{}
 		e.fail(code, message)
 		e.finish(ctx)

@@ -244,8 +244,12 @@ var draining = Refusal{
 // delegate hands a request to an engine and its answer to the client.
 func (f *Front) delegate(ctx context.Context, engine http.Handler, e *exchange, r *http.Request, body []byte, facts *call.Facts, change func(http.Header)) {
 	if facts.ID != nil {
-		key, release := f.cfg.Calls.Put(facts)
-		defer release()
+		key, _ := f.cfg.Calls.Put(facts)
+		defer func() {
+			if f.cfg.Calls.Drop(key) && facts.Done != nil {
+				facts.Done()
+			}
+		}()
 		r = f.engineRequest(ctx, r, body, facts.Header)
 		r.Header.Set(call.Header, key)
 	} else {

@@ -1,8 +1,6 @@
 package front
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -37,7 +35,7 @@ func (f *Front) serveModern(p *request) {
 		})
 		return
 	}
-	if name, reason := mismatch(p.r.Header, m); name != "" {
+	if name, reason := f.mismatch(p.r.Header, m); name != "" {
 		f.refuse(p.w, m.ID, Refusal{
 			Code: protocol.CodeHeaderMismatch, Message: "header " + name + " " + reason,
 			Data: protocol.ErrorData{Field: name, Reason: reason},
@@ -70,41 +68,15 @@ func (f *Front) serveModern(p *request) {
 	}
 	ctx, drop, leave := f.running.enter(p.r.Context(), listens)
 	defer leave()
-	wireID := sdkID(m.ID)
 	e := &exchange{
 		w: p.w, accept: p.accept, era: protocol.EraModern, requestID: facts.RequestID,
-		method: m.Method, id: m.ID, wireID: wireID, drop: drop,
+		method: m.Method, id: m.ID, drop: drop,
 	}
-	if listens {
-		e.farewell = f.listenEnd(m.ID)
-	}
-	f.delegate(ctx, f.modern, e, p.r, replaceID(p.body, m, wireID), facts, func(h http.Header) {
-		h.Del(protocol.HeaderSession)
-		if param, ok := protocol.NameParam(m.Method); ok {
-			h.Set(protocol.HeaderName, m.ParamString(param)) // decoded; the SDK compares as it stands
-		}
-	})
-}
-
-// listenEnd is the result of a subscription that the server ends gracefully
-// (2026-07-28, subscriptions/listen).
-func (f *Front) listenEnd(id json.RawMessage) json.RawMessage {
-	type serverInfo struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-	}
-	type result struct {
-		Type string         `json:"resultType"`
-		Meta map[string]any `json:"_meta"`
-	}
-	return encode(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  result          `json:"result"`
-	}{"2.0", id, result{"complete", map[string]any{
-		protocol.MetaSubscription: id,
-		protocol.MetaServerInfo:   serverInfo{f.cfg.Name, f.cfg.Version},
-	}}})
+	facts.Notify, facts.LogLevel = e.notify, m.MetaString(protocol.MetaLogLevel)
+	e.start()
+	result, fault := f.engine.Serve(ctx, facts, m)
+	e.conclude(result, fault)
+	e.finish(ctx)
 }
 
 func (f *Front) servesModern(version string) bool {
@@ -121,10 +93,9 @@ func missingMeta(m *protocol.Message) string {
 	return ""
 }
 
-// mismatch returns the first standard header that is missing or says
-// something else than the body, and in which way. Mcp-Param headers depend on
-// the tool's schema and are the engine's.
-func mismatch(h http.Header, m *protocol.Message) (name, reason string) {
+// mismatch returns the first header that is missing or says something else
+// than the body, and in which way.
+func (f *Front) mismatch(h http.Header, m *protocol.Message) (name, reason string) {
 	const missing, differs = "is required", "does not match the body"
 	compare := func(name, want string) (string, string) {
 		got := header(h, name)
@@ -150,29 +121,17 @@ func mismatch(h http.Header, m *protocol.Message) (name, reason string) {
 	if got == "" {
 		return protocol.HeaderName, missing
 	}
-	decoded, ok := decodeHeader(got)
+	decoded, ok := protocol.DecodeHeader(got)
 	if !ok {
 		return protocol.HeaderName, "is not valid base64"
 	}
 	if decoded != m.ParamString(param) {
 		return protocol.HeaderName, differs
 	}
+	if m.Method == "tools/call" && f.cfg.ParamHeaders != nil {
+		return f.cfg.ParamHeaders(decoded).Mismatch(h, m.Params["arguments"])
+	}
 	return "", ""
-}
-
-// decodeHeader undoes the encoding of values that a header cannot carry
-// (2026-07-28, transports, value encoding).
-func decodeHeader(value string) (string, bool) {
-	encoded, ok := strings.CutPrefix(value, "=?base64?")
-	if !ok {
-		return value, true
-	}
-	encoded, ok = strings.CutSuffix(encoded, "?=")
-	if !ok {
-		return value, true
-	}
-	b, err := base64.StdEncoding.DecodeString(encoded)
-	return string(b), err == nil
 }
 
 // modernMethod reports whether a method may exist in the modern era; whether

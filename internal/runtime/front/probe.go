@@ -119,7 +119,7 @@ func (f *Front) serveHealth(w http.ResponseWriter, r *http.Request) {
 		Version string            `json:"version"`
 		Uptime  int64             `json:"uptime"` // seconds
 		Details map[string]string `json:"details"`
-	}{status, f.cfg.Version, int64(time.Since(f.started).Seconds()), details})
+	}{status, f.cfg.Info.Version, int64(time.Since(f.started).Seconds()), details})
 }
 
 func (f *Front) serveReady(w http.ResponseWriter, r *http.Request) {

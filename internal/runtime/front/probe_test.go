@@ -109,7 +109,7 @@ func TestHungCheck(t *testing.T) {
 
 func TestHome(t *testing.T) {
 	url := newFixture(t, func(c *Config) {
-		c.Title, c.Description = `<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`
+		c.Info.Title, c.Info.Description = `<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`
 	}).serve(t)
 	a := send(t, "GET", url+"/", "")
 	if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {

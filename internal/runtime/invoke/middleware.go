@@ -23,6 +23,9 @@ func (e *Engine) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		if facts.ID == nil && strings.HasPrefix(method, "notifications/") {
 			return e.notification(ctx, method, req, next)
 		}
+		if facts.Done != nil {
+			defer facts.Done()
+		}
 		ctx = call.NewContext(ctx, facts)
 		c := &Call{Facts: facts, engine: e, ctx: ctx}
 		defer func() {
