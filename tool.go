@@ -229,11 +229,7 @@ func decodeInput[In any](raw json.RawMessage) (In, error) {
 		*p = raw
 		return in, nil
 	default:
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		if _, loose := p.(*map[string]any); loose {
-			dec.UseNumber()
-		}
-		err := dec.Decode(p)
+		err := unmarshal(raw, p)
 		var field *json.UnmarshalTypeError
 		if errors.As(err, &field) && strings.HasPrefix(field.Value, "number") {
 			// 1.0 and 1e2 are integers to JSON Schema, but not to encoding/json.
@@ -249,6 +245,16 @@ func decodeInput[In any](raw json.RawMessage) (In, error) {
 			return in, Invalidf("arguments", "cannot be read").With(err)
 		}
 	}
+}
+
+// unmarshal keeps the numbers of a loose map exact.
+func unmarshal(raw json.RawMessage, v any) error {
+	if _, loose := v.(*map[string]any); !loose {
+		return json.Unmarshal(raw, v)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return dec.Decode(v)
 }
 
 // structured is satisfied by Result.

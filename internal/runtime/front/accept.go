@@ -50,6 +50,9 @@ func refused(params string) bool {
 func (a accepted) nothing() bool { return !a.json && !a.stream }
 
 func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
 	kind, _, err := mime.ParseMediaType(contentType)
 	return err == nil && kind == "application/json"
 }

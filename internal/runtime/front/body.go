@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/famcp/famcp/internal/runtime/protocol"
@@ -13,6 +14,7 @@ import (
 
 const (
 	bodyTimeout = 30 * time.Second // for a whole body; slower ones are cut
+	believed    = 8 << 10          // of an announced size
 	idWindow    = 8 << 10          // where the id of a body over the cap is looked for
 )
 
@@ -34,7 +36,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		}
 		return head, errTooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	body, err := readAll(http.MaxBytesReader(w, r.Body, limit), r.ContentLength)
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		return body, errTooLarge
 	}
@@ -45,6 +47,24 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	// a deadline would look like that.
 	_ = conn.SetReadDeadline(time.Time{})
 	return body, nil
+}
+
+// readAll is io.ReadAll with a buffer of the size that was announced, as far
+// as what was announced is believed before it arrives.
+func readAll(r io.Reader, announced int64) ([]byte, error) {
+	body := make([]byte, 0, min(max(announced, 0), believed)+1) // one more finds the end
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == io.EOF:
+			return body, nil
+		case err != nil:
+			return body, err
+		case len(body) == cap(body):
+			body = slices.Grow(body, len(body))
+		}
+	}
 }
 
 // findID returns the id of a message of which only the beginning is known, or

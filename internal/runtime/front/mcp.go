@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/famcp/famcp/internal/runtime/call"
@@ -76,12 +77,18 @@ func (f *Front) refuse(w http.ResponseWriter, id json.RawMessage, x Refusal) {
 	_, _ = w.Write(protocol.ErrorResponse(id, x.Code, x.Message, x.Data))
 }
 
+var credentials = []string{"Authorization", "Proxy-Authorization", "Cookie"}
+
 // facts returns what is known of a request before authentication. Credentials
 // go no further than this.
 func (f *Front) facts(r *http.Request, era protocol.Era, m *protocol.Message) *call.Facts {
-	header := maps.Clone(r.Header)
-	for _, name := range []string{"Authorization", "Proxy-Authorization", "Cookie"} {
-		delete(header, name)
+	header := r.Header
+	for _, name := range credentials {
+		if _, ok := r.Header[name]; ok {
+			header = maps.Clone(r.Header)
+			maps.DeleteFunc(header, func(name string, _ []string) bool { return slices.Contains(credentials, name) })
+			break
+		}
 	}
 	subject, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -128,13 +128,16 @@ type request struct {
 	state     string
 }
 
+func (c *Call) binding(r request) []byte {
+	return binding(c.Facts.Subject, c.Facts.Method, r.name, r.args)
+}
+
 // converse runs h until it has no open question. A pending question beats
 // what that run returned, unless it timed out or panicked.
 func converse[T any](ctx context.Context, c *Call, r request, timeout time.Duration, h func(context.Context) (T, error)) (T, *questions, error) {
 	var zero T
-	bound := binding(c.Facts.Subject, c.Facts.Method, r.name, r.args)
 	if c.Facts.Era == protocol.EraModern {
-		if err := c.resume(r, bound); err != nil {
+		if err := c.resume(r); err != nil {
 			return zero, nil, err
 		}
 	}
@@ -151,7 +154,7 @@ func converse[T any](ctx context.Context, c *Call, r request, timeout time.Durat
 			return zero, nil, &Fault{Kind: Internal, Message: internalMessage, Cause: fmt.Errorf("the handler still asks after %d rounds", maxRounds)}
 		}
 		if c.Facts.Era == protocol.EraModern {
-			q, err := c.suspend(open, bound)
+			q, err := c.suspend(r, open)
 			return zero, q, err
 		}
 		if err := c.askSession(ctx, open); err != nil {
@@ -177,11 +180,11 @@ func (c *Call) takePending() map[string]mcp.InputRequest {
 // answer never replaces an earlier one, and one that nobody asks for is never
 // looked at. Answers may come without a state: whatever the client says, it
 // could have said in two steps.
-func (c *Call) resume(r request, bound []byte) error {
+func (c *Call) resume(r request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r.state != "" {
-		st, err := c.engine.sealer.open(r.state, bound)
+		st, err := c.engine.sealer.open(r.state, c.binding(r))
 		if err != nil {
 			return &Fault{Kind: Malformed, Field: "requestState", Message: err.Error()}
 		}
@@ -208,12 +211,12 @@ func (c *Call) answer(key string, raw json.RawMessage) {
 	c.answers[key] = raw
 }
 
-func (c *Call) suspend(open map[string]mcp.InputRequest, bound []byte) (*questions, error) {
+func (c *Call) suspend(r request, open map[string]mcp.InputRequest) (*questions, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	text, err := c.engine.sealer.seal(state{
 		Round: c.round, Answers: c.answers, Kept: c.kept, Progress: c.progress,
-	}, bound)
+	}, c.binding(r))
 	if err != nil {
 		return nil, err
 	}

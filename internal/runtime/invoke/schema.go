@@ -243,6 +243,12 @@ func (s *Schema) Check(raw json.RawMessage) (json.RawMessage, []protocol.Violati
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
+	if !s.defaults && !longNumbers(raw) {
+		var v any
+		if json.Unmarshal(raw, &v) == nil && s.resolved.Validate(v) == nil {
+			return raw, nil
+		}
+	}
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -264,6 +270,20 @@ func (s *Schema) Check(raw json.RawMessage) (json.RawMessage, []protocol.Violati
 		return raw, nil
 	}
 	return filled, nil
+}
+
+// longNumbers reports whether raw may have a number that a float64 does not
+// hold exactly.
+func longNumbers(raw []byte) bool {
+	digits := 0
+	for _, c := range raw {
+		if c < '0' || c > '9' {
+			digits = 0
+		} else if digits++; digits > 15 {
+			return true
+		}
+	}
+	return false
 }
 
 // numbers copies v with each json.Number as the Go number that the validator

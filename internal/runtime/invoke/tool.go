@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -80,8 +81,11 @@ func (e *Engine) callTool(ctx context.Context, t *Tool, req *mcp.CallToolRequest
 	c := e.newCall(ctx, "tools/call", t.Listed.Name, req)
 	res, err := e.serveTool(ctx, c, t, req)
 	c.finish()
-	c.Log().InfoContext(ctx, "tool call", "status", toolStatus(ctx, res, err),
-		"durationMs", e.cfg.Now().Sub(start).Milliseconds(), "era", c.Facts.Era.String())
+	// Attributes one by one: a logger with them costs as much as the call.
+	e.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "tool call",
+		slog.String("requestId", c.Facts.RequestID), slog.String("name", c.Name),
+		slog.String("status", toolStatus(ctx, res, err)),
+		slog.Int64("durationMs", e.cfg.Now().Sub(start).Milliseconds()), slog.String("era", c.Facts.Era.String()))
 	return res, err
 }
 

@@ -12,7 +12,7 @@ import (
 // valid UTF-8 and JSON and says what is missing: structured content goes,
 // texts are cut, everything else is kept whole or dropped.
 func truncate(res *mcp.CallToolResult, most int) *mcp.CallToolResult {
-	if most <= 0 {
+	if most <= 0 || small(res, most) {
 		return res
 	}
 	size := sizeOf(res)
@@ -38,6 +38,31 @@ func truncate(res *mcp.CallToolResult, most int) *mcp.CallToolResult {
 	}
 	cut.Content = append(cut.Content, &mcp.TextContent{Text: note})
 	return cut
+}
+
+// small reports whether a result is below most however its text is escaped,
+// which spares encoding it only to measure it.
+func small(res *mcp.CallToolResult, most int) bool {
+	const (
+		longest  = 6  // of a byte's escape
+		envelope = 64 // around one content
+	)
+	size := 4 * envelope
+	switch structured := res.StructuredContent.(type) {
+	case nil:
+	case json.RawMessage:
+		size += longest * len(structured)
+	default:
+		return false
+	}
+	for _, content := range res.Content {
+		text, ok := content.(*mcp.TextContent)
+		if !ok || text.Meta != nil || text.Annotations != nil {
+			return false
+		}
+		size += longest*len(text.Text) + envelope
+	}
+	return res.Meta == nil && size <= most
 }
 
 func sizeOf(v any) int {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 )
 
@@ -46,25 +45,20 @@ func Code(err error) int64 {
 
 // Parse reads exactly one message; bytes after it other than white space are
 // [ErrSyntax]. On a fault the message holds what could still be read, above
-// all a usable ID, and is never nil.
+// all a usable ID, and is never nil. Its values are parts of data.
 func Parse(data []byte) (*Message, error) {
 	m := &Message{}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	var whole json.RawMessage
-	if err := dec.Decode(&whole); err != nil {
+	if !json.Valid(data) {
 		return m, ErrSyntax
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return m, ErrSyntax
-	}
-	if whole[0] == '[' {
+	whole := bytes.TrimLeft(data, " \t\r\n")
+	switch whole[0] {
+	case '[':
 		return m, ErrBatch
+	case '{':
+		return parseMembers(m, split(whole))
 	}
-	var members map[string]json.RawMessage
-	if whole[0] != '{' || json.Unmarshal(whole, &members) != nil {
-		return m, ErrInvalid
-	}
-	return parseMembers(m, members)
+	return m, ErrInvalid
 }
 
 func parseMembers(m *Message, members map[string]json.RawMessage) (*Message, error) {
@@ -75,7 +69,7 @@ func parseMembers(m *Message, members map[string]json.RawMessage) (*Message, err
 		}
 		m.ID = id
 	}
-	if !isString(members["jsonrpc"], "2.0") {
+	if rawString(members["jsonrpc"]) != "2.0" {
 		return m, ErrInvalid
 	}
 	method, hasMethod := members["method"]
@@ -88,7 +82,7 @@ func parseMembers(m *Message, members map[string]json.RawMessage) (*Message, err
 		m.Kind = Response
 		return m, nil
 	}
-	if json.Unmarshal(method, &m.Method) != nil || m.Method == "" || hasResult || hasError {
+	if m.Method = rawString(method); m.Method == "" || hasResult || hasError {
 		return m, ErrInvalid
 	}
 	if !hasID {
@@ -98,12 +92,13 @@ func parseMembers(m *Message, members map[string]json.RawMessage) (*Message, err
 	if !ok || string(params) == "null" {
 		return m, nil
 	}
-	if params[0] != '{' || json.Unmarshal(params, &m.Params) != nil {
+	if params[0] != '{' {
 		return m, ErrInvalid
 	}
+	m.Params = split(params)
+	// Whether a _meta that is no object matters is the era's business.
 	if meta := m.Params["_meta"]; len(meta) > 0 && meta[0] == '{' {
-		// A damaged _meta stays nil: whether that matters is the era's business.
-		_ = json.Unmarshal(meta, &m.Meta)
+		m.Meta = split(meta)
 	}
 	return m, nil
 }
@@ -143,16 +138,4 @@ func validID(raw json.RawMessage) bool {
 		return false
 	}
 	return !strings.ContainsAny(string(raw), ".eE")
-}
-
-func isString(raw json.RawMessage, want string) bool {
-	return raw != nil && rawString(raw) == want
-}
-
-func rawString(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
 }

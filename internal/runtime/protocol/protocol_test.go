@@ -139,6 +139,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{},"name":"x"}}`))
 	f.Add([]byte(`[1,2]`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"x","result":null}`))
+	f.Add([]byte(" {\"a\\\"\\u00e9\" : [ {\"}\":1} , \"]\" ],\t\"a\":-1e5 ,\"\xff\":true}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := Parse(data)
 		if m == nil {
@@ -146,6 +147,12 @@ func FuzzParse(f *testing.F) {
 		}
 		if err == nil && !json.Valid(data) {
 			t.Error("accepted what is not JSON")
+		}
+		var all map[string]json.RawMessage
+		if json.Unmarshal(data, &all) == nil && all != nil {
+			if diff := cmp.Diff(all, split(data[skipSpace(data, 0):])); diff != "" {
+				t.Errorf("split differs from those of encoding/json:\n%s", diff)
+			}
 		}
 		if m.ID != nil && !json.Valid(m.ID) {
 			t.Errorf("id %q is not JSON", m.ID)

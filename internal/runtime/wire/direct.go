@@ -82,14 +82,10 @@ func (p *params) read(name string, v any) {
 // meta returns params._meta as the SDK would. Numbers of the progress token
 // stay exact, because the token goes back to the client.
 func (p *params) meta() mcp.Meta {
-	out := make(mcp.Meta, len(p.message.Meta))
-	for key, raw := range p.message.Meta {
-		var v any
-		_ = json.Unmarshal(raw, &v) // a part of valid JSON
-		if _, number := v.(float64); number && key == "progressToken" {
-			v = json.Number(raw)
-		}
-		out[key] = v
+	var out mcp.Meta
+	_ = json.Unmarshal(p.message.Params["_meta"], &out) // an object, the front has seen
+	if _, number := out["progressToken"].(float64); number {
+		out["progressToken"] = json.Number(p.message.Meta["progressToken"])
 	}
 	return out
 }
