@@ -30,7 +30,11 @@ func complete(cfg Config) (Config, error) {
 	switch cfg.Mode {
 	case "", LegacyAESCTR:
 		cfg.Mode = HS256
-	case HS256, Embedded, LocalKey, RemoteJWKS:
+	case HS256:
+	case Embedded, LocalKey, RemoteJWKS:
+		if cfg.ExpectedIssuer == "" {
+			no("expectedIssuer", "the mode %s must know whose tokens to accept; set the issuer", cfg.Mode)
+		}
 	default:
 		no("mode", "%q is not a mode; set hs256, embedded, localKey or remoteJwks", cfg.Mode)
 	}
@@ -58,9 +62,6 @@ func complete(cfg Config) (Config, error) {
 		if problem := badURL(cfg.JWKSURL); problem != "" {
 			no("jwksUri", "%s", problem)
 		}
-	}
-	if cfg.Mode != HS256 && cfg.ExpectedIssuer == "" {
-		no("expectedIssuer", "the mode %s must know whose tokens to accept; set the issuer", cfg.Mode)
 	}
 	if cfg.Issuer == "" || cfg.Mode == RemoteJWKS {
 		cfg.Issuer = cfg.ExpectedIssuer

@@ -21,7 +21,6 @@ import (
 	"sync"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
 // Sizes of RSA keys: below, they can be broken; above, one check costs what an
@@ -130,31 +129,31 @@ func (k *KeyPair) Write(dir string, overwrite bool) error {
 			return fmt.Errorf("%s: %w; tokens made with that key would stop working", path, fs.ErrExist)
 		}
 	}
+	place := os.Link
+	if overwrite {
+		place = os.Rename
+	}
 	for _, f := range files {
-		if err := writeFile(filepath.Join(dir, f.name), f.data, f.mode); err != nil {
+		if err := writeFile(filepath.Join(dir, f.name), f.data, f.mode, place); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeFile puts a whole file in place at once.
-func writeFile(path string, data []byte, mode fs.FileMode) (err error) {
+// writeFile puts a whole file in place at once: os.Rename replaces one that is
+// there, os.Link does not.
+func writeFile(path string, data []byte, mode fs.FileMode, place func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // with mode 0600
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
+	defer os.Remove(f.Name()) //nolint:errcheck // gone when it was renamed
 	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err != nil {
+	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return place(f.Name(), path)
 }
 
 // ReadKeyPair reads a private key of the algorithm from a PEM file, in PKCS #8,
@@ -316,22 +315,12 @@ func (s *keyStore) load() (*KeyPair, *keySet, error) {
 	return s.pair, s.keys, nil
 }
 
-// readOrMake holds a lock over all processes, so that a server and famcp token
-// started together agree on one key. The lock file stays: removing it would let
-// a third process lock another file of the same name.
+// readOrMake lets a server and famcp token that start together agree on one
+// key: a hard link puts the whole file in place only where none is, in one
+// step, so the second to come reads the key of the first. Unlike a lock file it
+// leaves nothing behind when a process is killed.
 func (s *keyStore) readOrMake() (*KeyPair, error) {
 	path := filepath.Join(s.dir, strings.ToLower(string(s.alg))+".pem")
-	if _, err := os.Stat(path); err == nil { // also in a directory mounted read-only
-		return s.read(path)
-	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, err
-	}
-	unlock, err := lockedfile.MutexAt(filepath.Join(s.dir, ".lock")).Lock()
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
 	if _, err := os.Stat(path); err == nil {
 		return s.read(path)
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -345,8 +334,15 @@ func (s *keyStore) readOrMake() (*KeyPair, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writeFile(path, data, 0o600); err != nil {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
+	}
+	err = writeFile(path, data, 0o600, os.Link)
+	if errors.Is(err, fs.ErrExist) {
+		return s.read(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w; keyStoragePath must be a writable directory on a file system with hard links", err)
 	}
 	s.log.Info("made a key for tokens", "file", path, "kid", pair.KeyID())
 	return pair, nil
