@@ -254,7 +254,7 @@ func (f *field) describe(tag reflect.StructTag) error {
 		case "s":
 			f.unit = time.Second
 		default:
-			return fmt.Errorf("a time.Duration needs the tag unit:\"ms\" or unit:\"s\"")
+			return errors.New(`a time.Duration needs the tag unit:"ms" or unit:"s"`)
 		}
 	}
 	f.Secret = tag.Get("secret") == "true" || elem.Implements(revealerType)

@@ -141,7 +141,7 @@ func (f *field) setScalar(v reflect.Value, n *yaml.Node) error {
 	case n.Kind != yaml.ScalarNode || isNull(n):
 		return fmt.Errorf("want %s, got %s", article(want), kind(n))
 	case n.Style&yaml.TaggedStyle != 0:
-		return fmt.Errorf("YAML tags such as !!str are not supported; quote a text instead")
+		return errors.New("YAML tags such as !!str are not supported; quote a text instead")
 	case want == "string":
 		v.SetString(n.Value)
 		return nil

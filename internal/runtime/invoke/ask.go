@@ -64,7 +64,7 @@ func (c *Call) Can(k Capability) bool {
 	case Sampling:
 		return caps.Sampling != nil
 	case Roots:
-		return caps.RootsV2 != nil || caps.Roots.ListChanged
+		return caps.RootsV2 != nil
 	}
 	return false
 }
