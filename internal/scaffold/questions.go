@@ -231,6 +231,13 @@ func checkModule(path string) string {
 	if path == gomod.Runtime || strings.HasPrefix(path, gomod.Runtime+"/") {
 		return "must not be inside " + gomod.Runtime + ", the module of the runtime"
 	}
+	elements := strings.Split(path, "/")
+	if slices.Contains(elements, "vendor") {
+		return fmt.Sprintf("must not contain the element vendor, below which Go finds no packages to import; it is %q", path)
+	}
+	if last := elements[len(elements)-1]; strings.ContainsRune("-~", rune(last[0])) { // go build takes it for an option
+		return fmt.Sprintf("must not end in an element that begins with %q: %q", last[0], path)
+	}
 	return ""
 }
 
