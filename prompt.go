@@ -19,6 +19,7 @@ type Prompt struct {
 	Description string
 	Access      Access
 	Icons       []Icon
+	Deprecated  *Deprecated // nil: it stays
 }
 
 // AddPrompt registers a prompt. In is a struct of string fields: each is an
@@ -26,6 +27,7 @@ type Prompt struct {
 // with omitempty. A fault in the registration is kept for [Server.Err].
 func AddPrompt[In any](s *Server, p Prompt, h func(context.Context, *Call, In) ([]Message, error)) {
 	args, err := promptArguments(reflect.TypeFor[In]())
+	err = errors.Join(err, p.Deprecated.check())
 	if p.Name == "" {
 		err = errors.Join(err, errors.New("no Name"))
 	}
@@ -40,8 +42,8 @@ func AddPrompt[In any](s *Server, p Prompt, h func(context.Context, *Call, In) (
 		return
 	}
 	s.addPrompt(p, &invoke.Prompt{
-		Listed: &mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Description, Arguments: args, Icons: p.Icons},
-		Access: p.Access.pipeline(),
+		Listed: &mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Deprecated.pipeline().Describe(p.Description), Arguments: args, Icons: p.Icons},
+		Access: p.Access.pipeline(), Deprecated: p.Deprecated.pipeline(),
 		Handle: func(ctx context.Context, c *invoke.Call, given map[string]string) ([]*mcp.PromptMessage, error) {
 			raw, err := json.Marshal(given)
 			if err != nil {

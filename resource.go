@@ -37,6 +37,7 @@ type Resource struct {
 	Annotations Annotations
 	Access      Access
 	Cache       CacheHint
+	Deprecated  *Deprecated // nil: it stays
 
 	// Watch runs from the first subscriber, of either era, to the last, whose
 	// leaving ends its context. It calls [Server.ResourceUpdated] on a change.
@@ -46,7 +47,7 @@ type Resource struct {
 // AddResource registers a resource. Read is called for each read. A fault in
 // the registration is kept for [Server.Err].
 func (s *Server) AddResource(r Resource, read func(context.Context, *Call) (Contents, error)) {
-	err := checkURI(r.URI)
+	err := errors.Join(checkURI(r.URI), r.Deprecated.check())
 	if r.Name == "" {
 		err = errors.Join(err, errors.New("no Name"))
 	}
@@ -59,10 +60,10 @@ func (s *Server) AddResource(r Resource, read func(context.Context, *Call) (Cont
 	}
 	s.addResource(&invoke.Resource{
 		Listed: &mcp.Resource{
-			URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Description, MIMEType: r.MIME,
+			URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Deprecated.pipeline().Describe(r.Description), MIMEType: r.MIME,
 			Size: r.Size, Icons: r.Icons, Annotations: annotations(r.Annotations),
 		},
-		Access: r.Access.pipeline(), Cache: r.Cache.pipeline(), Watch: r.Watch,
+		Access: r.Access.pipeline(), Cache: r.Cache.pipeline(), Deprecated: r.Deprecated.pipeline(), Watch: r.Watch,
 		Handle: func(ctx context.Context, c *invoke.Call) (*mcp.ResourceContents, error) {
 			ctx, call := wrap(ctx, c)
 			contents, err := read(ctx, call)
@@ -86,6 +87,7 @@ type ResourceTemplate struct {
 	Annotations Annotations
 	Access      Access
 	Cache       CacheHint
+	Deprecated  *Deprecated                                 // nil: it stays
 	Watch       func(ctx context.Context, uri string) error // see [Resource]
 }
 
@@ -93,7 +95,7 @@ type ResourceTemplate struct {
 // filled from the template's variables by their json names. A fault in the
 // registration is kept for [Server.Err].
 func AddResourceTemplate[P any](s *Server, t ResourceTemplate, read func(context.Context, *Call, P) (Contents, error)) {
-	err := checkURI(t.URITemplate)
+	err := errors.Join(checkURI(t.URITemplate), t.Deprecated.check())
 	if t.Name == "" {
 		err = errors.Join(err, errors.New("no Name"))
 	}
@@ -109,10 +111,10 @@ func AddResourceTemplate[P any](s *Server, t ResourceTemplate, read func(context
 	}
 	s.addTemplate(&invoke.Template{
 		Listed: &mcp.ResourceTemplate{
-			URITemplate: t.URITemplate, Name: t.Name, Title: t.Title, Description: t.Description,
+			URITemplate: t.URITemplate, Name: t.Name, Title: t.Title, Description: t.Deprecated.pipeline().Describe(t.Description),
 			MIMEType: t.MIME, Icons: t.Icons, Annotations: annotations(t.Annotations),
 		},
-		Access: t.Access.pipeline(), Cache: t.Cache.pipeline(), Watch: t.Watch,
+		Access: t.Access.pipeline(), Cache: t.Cache.pipeline(), Deprecated: t.Deprecated.pipeline(), Watch: t.Watch,
 		Handle: func(ctx context.Context, c *invoke.Call, params map[string]string) (*mcp.ResourceContents, error) {
 			raw, err := json.Marshal(params)
 			if err != nil {

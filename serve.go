@@ -36,6 +36,7 @@ func (s *Server) start() error {
 		return faults
 	}
 	s.addBuiltins()
+	s.engine.LogOverdue(context.Background())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Last added is outermost: a project's own middleware lies inside.

@@ -124,6 +124,7 @@ type Tool struct {
 	Access      Access
 	Timeout     time.Duration // of one run; 0 takes mcp.limits.toolTimeoutMs, negative is none
 	Icons       []Icon
+	Deprecated  *Deprecated // nil: it stays
 
 	// InputSchema and OutputSchema replace what is inferred from the handler's
 	// types: anything that marshals to a JSON Schema 2020-12. InputSchema is
@@ -157,7 +158,7 @@ func AddTool[In, Out any](s *Server, t Tool, h func(context.Context, *Call, In) 
 	if t.Description == "" {
 		errs = append(errs, errors.New("no Description; say what the tool does and when to use it"))
 	}
-	errs = append(errs, t.Effect.check())
+	errs = append(errs, t.Effect.check(), t.Deprecated.check())
 	if h == nil {
 		errs = append(errs, errors.New("the handler is nil"))
 	}
@@ -176,10 +177,10 @@ func AddTool[In, Out any](s *Server, t Tool, h func(context.Context, *Call, In) 
 	base := func(ctx context.Context, c *Call, args any) (any, error) { return h(ctx, c, args.(In)) }
 	s.addTool(t, &invoke.Tool{
 		Listed: &mcp.Tool{
-			Name: t.Name, Title: t.Title, Description: t.Effect.describe(t.Description),
+			Name: t.Name, Title: t.Title, Description: t.Deprecated.pipeline().Describe(t.Effect.describe(t.Description)),
 			Annotations: t.Effect.annotations(t.Title), Icons: t.Icons,
 		},
-		Access: t.Access.pipeline(), Timeout: t.Timeout, Input: input, Output: output,
+		Access: t.Access.pipeline(), Timeout: t.Timeout, Deprecated: t.Deprecated.pipeline(), Input: input, Output: output,
 		Handle: func(ctx context.Context, c *invoke.Call, raw json.RawMessage) (invoke.Output, error) {
 			in, err := decodeInput[In](raw)
 			if err != nil {

@@ -76,8 +76,9 @@ type Engine struct {
 	templates map[string]*Template // by URI template
 	completer map[completionKey]CompletionHandler
 
-	asking pendingCounter
-	watch  watchers
+	asking  pendingCounter
+	watch   watchers
+	notices notices
 }
 
 // New returns an engine without features.

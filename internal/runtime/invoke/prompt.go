@@ -12,7 +12,9 @@ import (
 type Prompt struct {
 	Listed *mcp.Prompt
 	Access Access
-	Handle func(ctx context.Context, c *Call, args map[string]string) ([]*mcp.PromptMessage, error)
+
+	Deprecated *Deprecated // nil: it stays
+	Handle     func(ctx context.Context, c *Call, args map[string]string) ([]*mcp.PromptMessage, error)
 }
 
 // AddPrompt registers p, or replaces the prompt of that name.
@@ -41,6 +43,7 @@ func (e *Engine) getPrompt(ctx context.Context, c *Call, p *Prompt, req *mcp.Get
 	if err := p.Access.admit(ctx, c, unknown); err != nil {
 		return nil, err
 	}
+	e.used(ctx, c, p.Deprecated, "prompt", p.Listed.Name)
 	for _, arg := range p.Listed.Arguments {
 		if _, ok := req.Params.Arguments[arg.Name]; arg.Required && !ok {
 			return nil, &Fault{Kind: Invalid, Field: arg.Name, Message: fmt.Sprintf("the argument %q is required", arg.Name)}

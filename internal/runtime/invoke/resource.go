@@ -21,7 +21,9 @@ type Resource struct {
 	Listed *mcp.Resource
 	Access Access
 	Cache  Cache
-	Handle func(ctx context.Context, c *Call) (*mcp.ResourceContents, error)
+
+	Deprecated *Deprecated // nil: it stays
+	Handle     func(ctx context.Context, c *Call) (*mcp.ResourceContents, error)
 	// Watch runs from the first subscriber of the resource to the last; nil
 	// for none.
 	Watch func(ctx context.Context, uri string) error
@@ -32,8 +34,10 @@ type Template struct {
 	Listed *mcp.ResourceTemplate
 	Access Access
 	Cache  Cache
-	Handle func(ctx context.Context, c *Call, params map[string]string) (*mcp.ResourceContents, error)
-	Watch  func(ctx context.Context, uri string) error
+
+	Deprecated *Deprecated // nil: it stays
+	Handle     func(ctx context.Context, c *Call, params map[string]string) (*mcp.ResourceContents, error)
+	Watch      func(ctx context.Context, uri string) error
 
 	uri *uritemplate.Template
 }
@@ -44,7 +48,10 @@ func (e *Engine) AddResource(s *mcp.Server, r *Resource) {
 	e.resources[r.Listed.URI] = r
 	e.mu.Unlock()
 	s.AddResource(r.Listed, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return e.read(ctx, req, r.Access, r.Cache, r.Handle)
+		return e.read(ctx, req, r.Access, r.Cache, func(ctx context.Context, c *Call) (*mcp.ResourceContents, error) {
+			e.used(ctx, c, r.Deprecated, "resource", r.Listed.URI)
+			return r.Handle(ctx, c)
+		})
 	})
 }
 
@@ -64,6 +71,7 @@ func (e *Engine) AddTemplate(s *mcp.Server, t *Template) error {
 			params[name] = value.String()
 		}
 		return e.read(ctx, req, t.Access, t.Cache, func(ctx context.Context, c *Call) (*mcp.ResourceContents, error) {
+			e.used(ctx, c, t.Deprecated, "template", t.Listed.URITemplate)
 			return t.Handle(ctx, c, params)
 		})
 	})

@@ -26,7 +26,9 @@ type Tool struct {
 	Timeout time.Duration // of one run; 0 takes the engine's, negative is none
 	Input   *Schema
 	Output  *Schema // nil without structured output
-	Handle  func(ctx context.Context, c *Call, args json.RawMessage) (Output, error)
+
+	Deprecated *Deprecated // nil: it stays
+	Handle     func(ctx context.Context, c *Call, args json.RawMessage) (Output, error)
 }
 
 // AddTool registers t, or replaces the tool of that name.
@@ -109,6 +111,7 @@ func (e *Engine) serveTool(ctx context.Context, c *Call, t *Tool, req *mcp.CallT
 	if err := t.Access.admit(ctx, c, unknown); err != nil {
 		return nil, e.sanitize(ctx, c, err)
 	}
+	e.used(ctx, c, t.Deprecated, "tool", t.Listed.Name)
 	args, violations := t.Input.Check(req.Params.Arguments)
 	if len(violations) > 0 {
 		return e.toolFailure(c, &Fault{Kind: Invalid, Message: describe(violations), Violations: violations})
