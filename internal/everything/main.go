@@ -8,11 +8,14 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/http"
+	_ "net/http/pprof" // #nosec G108 -- served only where -pprof says
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/famcp/famcp"
 )
@@ -20,7 +23,14 @@ import (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:3001", "address to listen on")
 	limits := flag.String("limits", "default", "limits in force: default, or bench for thresholds above a benchmark's load")
+	profiles := flag.String("pprof", "", "address to serve net/http/pprof at; none when empty")
 	flag.Parse()
+	if *profiles != "" {
+		go func() {
+			srv := &http.Server{Addr: *profiles, ReadHeaderTimeout: 5 * time.Second} // the default mux has them
+			fmt.Fprintln(os.Stderr, "everything: pprof:", srv.ListenAndServe())
+		}()
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // as famcp.Main does, so that a benchmark measures what ships
 	}

@@ -17,8 +17,11 @@ func TestCompileParamHeaders(t *testing.T) {
 	}{
 		{"none", `{"type":"object","properties":{"a":{"type":"string"}}}`, nil, ""},
 		{"no schema", `7`, nil, ""},
-		{"nested and sorted", `{"properties":{"b":{"properties":{"c":{"type":"integer","x-mcp-header":"zone"}}},"a":{"type":"string","x-mcp-header":"Region"}}}`,
-			ParamHeaders{{"Mcp-Param-Region", []string{"a"}}, {"Mcp-Param-Zone", []string{"b", "c"}}}, ""},
+		{
+			"nested and sorted", `{"properties":{"b":{"properties":{"c":{"type":"integer","x-mcp-header":"zone"}}},"a":{"type":"string","x-mcp-header":"Region"}}}`,
+			ParamHeaders{{"Mcp-Param-Region", []string{"a"}}, {"Mcp-Param-Zone", []string{"b", "c"}}},
+			"",
+		},
 		{"number", `{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`, nil, "argument a: x-mcp-header needs"},
 		{"two types", `{"properties":{"a":{"type":["string","null"],"x-mcp-header":"A"}}}`, nil, "argument a: x-mcp-header needs"},
 		{"empty name", `{"properties":{"a":{"type":"string","x-mcp-header":""}}}`, nil, "must be a name"},

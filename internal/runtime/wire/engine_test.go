@@ -79,7 +79,9 @@ func newEngineFixture(t testing.TB) *engineFixture {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "test://r", Text: "x"}}}, nil
 	})
 	if err := mcp.AddReceivingCustomMethod(fx.server, "own/method",
-		func(context.Context, *mcp.ServerSession, *ownParams) (*ownResult, error) { return &ownResult{Value: 7}, nil }); err != nil {
+		func(context.Context, *mcp.ServerSession, *ownParams) (*ownResult, error) {
+			return &ownResult{Value: 7}, nil
+		}); err != nil {
 		t.Fatal(err)
 	}
 	fx.server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -153,23 +155,31 @@ func TestEngine(t *testing.T) {
 		code  int64
 		fault string // part of the error's message
 	}{
-		{name: "a client that says nothing", request: request{"tools/call", "", `,"name":"client"`},
-			want: `{` + ownInfo + `,"content":[{"type":"text","text":"none false 2026-07-28"}],"resultType":"complete"}`},
+		{
+			name: "a client that says nothing", request: request{"tools/call", "", `,"name":"client"`},
+			want: `{` + ownInfo + `,"content":[{"type":"text","text":"none false 2026-07-28"}],"resultType":"complete"}`,
+		},
 		{name: "a client", request: request{"tools/call", `,"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},` +
 			`"io.modelcontextprotocol/clientCapabilities":{"sampling":{}}`, `,"name":"client"`}, want: "c true 2026-07-28"},
 		{name: "discover", request: request{"server/discover", `,"io.modelcontextprotocol/clientInfo":{"name":"other","version":"1"}`, ""}, want: `"supportedVersions"`},
 		{name: "discover leaves no client behind", request: request{"tools/call", "", `,"name":"client"`}, want: "none false"},
-		{name: "no level, no log messages", request: request{"tools/call", "", `,"name":"notify"`},
-			want: "notified", sent: []string{`notifications/progress {"progressToken":null,"progress":1}`}},
-		{name: "level and token", request: request{"tools/call", `,"io.modelcontextprotocol/logLevel":"warning","progressToken":123456789012345678901`, `,"name":"notify"`},
+		{
+			name: "no level, no log messages", request: request{"tools/call", "", `,"name":"notify"`},
+			want: "notified", sent: []string{`notifications/progress {"progressToken":null,"progress":1}`},
+		},
+		{
+			name: "level and token", request: request{"tools/call", `,"io.modelcontextprotocol/logLevel":"warning","progressToken":123456789012345678901`, `,"name":"notify"`},
 			want: "notified", sent: []string{
 				`notifications/message {"data":"warning","level":"warning"}`,
 				`notifications/message {"data":"emergency","level":"emergency"}`,
 				`notifications/progress {"progressToken":123456789012345678901,"progress":1}`,
-			}},
+			},
+		},
 		{name: "no questions", request: request{"tools/call", "", `,"name":"ask"`}, want: "true true"},
-		{name: "a result's own meta", request: request{"tools/call", "", `,"name":"meta"`},
-			want: `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fixture","version":"1"},"own":1}`},
+		{
+			name: "a result's own meta", request: request{"tools/call", "", `,"name":"meta"`},
+			want: `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fixture","version":"1"},"own":1}`,
+		},
 		{name: "prompt", request: request{"prompts/get", "", `,"name":"p","arguments":{"a":"b"}`}, want: `"description":"b"`},
 		{name: "resource", request: request{"resources/read", "", `,"uri":"test://r"`}, want: `"resultType":"complete"`},
 		{name: "tools", request: request{"tools/list", "", ""}, want: `"resultType":"complete"`},
