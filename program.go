@@ -45,10 +45,11 @@ type Defaults struct {
 // forgotten fmt.Println does not end a client's session, Main sets [os.Stdout] to
 // standard error for the project's code.
 //
-// Main also tunes the collector: GOGC is 400, which halves the processor time
-// of a busy server, and the memory limit is 90 % of what the control group
-// allows, so that the larger heap does not get the process killed. What GOGC and
-// GOMEMLIMIT set in the environment stays.
+// Main also tunes the collector: GOGC is 400 while the heap is small, which
+// halves the processor time of a busy server, and goes down to 100 as it grows;
+// the memory limit is 90 % of what the control group allows, so that garbage
+// does not get the process killed. What GOGC and GOMEMLIMIT set in the
+// environment stays.
 func Main[C any, P interface {
 	*C
 	Configured
@@ -333,8 +334,9 @@ environment variables. %q shows what is in force and where it
 came from. Files named .env are not read: let your shell do it (set -a; . ./.env)
 or your container's env_file.
 
-The Go collector runs with GOGC=400 and a memory limit of 90 %% of what the
-control group allows, unless GOGC or GOMEMLIMIT is set.
+The Go collector runs with GOGC from 400, for a small heap, down to 100 and a
+memory limit of 90 %% of what the control group allows, unless GOGC or GOMEMLIMIT
+is set.
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 `, p.name+" config")

@@ -7,23 +7,19 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+
+	"github.com/famcp/famcp/internal/runtime/collector"
 )
 
-const (
-	// gcPercent trades memory for time: serving a request makes far more
-	// garbage than a server keeps, so that a larger heap is collected much less
-	// often.
-	gcPercent = 400
-	// limitShare of what the control group allows is the memory limit, in
-	// percent; the rest is for what is not heap.
-	limitShare = 90
-)
+// limitShare of what the control group allows is the memory limit, in percent;
+// the rest is for what is not heap.
+const limitShare = 90
 
 // tune sets up the collector for the whole process, unless the environment
 // does. root is the file system from its root.
 func tune(getenv func(string) (string, bool), root fs.FS) {
 	if v, _ := getenv("GOGC"); v == "" {
-		debug.SetGCPercent(gcPercent)
+		collector.Pace()
 	}
 	if v, _ := getenv("GOMEMLIMIT"); v == "" {
 		if limit, ok := memoryLimit(root); ok {

@@ -12,12 +12,12 @@ import (
 	_ "net/http/pprof" // #nosec G108 -- served only where -pprof says
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/famcp/famcp"
+	"github.com/famcp/famcp/internal/runtime/collector"
 )
 
 func main() {
@@ -32,7 +32,7 @@ func main() {
 		}()
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // as famcp.Main does, so that a benchmark measures what ships
+		collector.Pace() // as famcp.Main does, so that a benchmark measures what ships
 	}
 	if err := run(*addr, *limits); err != nil {
 		fmt.Fprintln(os.Stderr, "everything:", err)
