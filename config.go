@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/famcp/famcp/internal/runtime/config"
+	"github.com/famcp/famcp/internal/runtime/limits"
 )
 
 // Config is the configuration of a server. A project embeds it and adds its own
@@ -43,6 +44,8 @@ type Config struct {
 type MCPConfig struct {
 	Eras       string           `yaml:"eras" default:"both" enum:"both,modern,legacy" doc:"Protocol eras that are served: modern is revision 2026-07-28, legacy the four before it."`
 	Limits     LimitsConfig     `yaml:"limits"`
+	RateLimit  RateLimitConfig  `yaml:"rateLimit"`
+	Streams    StreamsConfig    `yaml:"streams"`
 	Sessions   SessionsConfig   `yaml:"sessions"`
 	Pagination PaginationConfig `yaml:"pagination"`
 	Progress   ProgressConfig   `yaml:"progress"`
@@ -59,6 +62,22 @@ type LimitsConfig struct {
 	MaxPayloadBytes    int64         `yaml:"maxPayloadBytes" default:"1048576" min:"1" max:"1073741824" doc:"Largest request body in bytes; a larger one is refused with -32005."`
 	ToolTimeout        time.Duration `yaml:"toolTimeoutMs" unit:"ms" default:"30000" min:"0" doc:"Time a tool may take, in milliseconds, unless the tool sets its own; 0 is no limit."`
 	MaxToolResultBytes int64         `yaml:"maxToolResultBytes" default:"10485760" min:"0" max:"1073741824" doc:"Largest tool result in bytes; a larger one is cut with a visible marker. 0 is no limit."`
+}
+
+// RateLimitConfig is the section mcp.rateLimit: what one caller may ask of the
+// server by HTTP. Callers are told apart by subject, without authentication by
+// address.
+type RateLimitConfig struct {
+	MaxRequests             int           `yaml:"maxRequests" default:"100" min:"0" max:"1000000000" doc:"Requests of one caller in a window; more are refused with -32003. 0 is no limit."`
+	Window                  time.Duration `yaml:"windowMs" unit:"ms" default:"60000" min:"1" doc:"Length of the window, in milliseconds."`
+	Scope                   string        `yaml:"scope" default:"subject" enum:"subject,ip" doc:"Who counts as one caller for maxRequests: a subject, without authentication an address; or always an address."`
+	MaxConcurrentPerSubject int           `yaml:"maxConcurrentPerSubject" default:"16" min:"0" max:"1000000" doc:"Calls of one caller that may run at once; more are refused with -32003. 0 is no limit."`
+}
+
+// StreamsConfig is the section mcp.streams: streams of the server's messages,
+// which hold no slot of a call.
+type StreamsConfig struct {
+	MaxPerSubject int `yaml:"maxPerSubject" default:"8" min:"0" max:"1000000" doc:"Streams of one caller that may be open at once: of legacy sessions by GET, and modern subscriptions. 0 is no limit."`
 }
 
 // SessionsConfig is the section mcp.sessions.
@@ -123,6 +142,8 @@ type WebServerConfig struct {
 	PublicURL         string     `yaml:"publicUrl" doc:"URL clients reach the server at, without /mcp. Empty means http://localhost with the port."`
 	AllowedHosts      []string   `yaml:"allowedHosts" max:"1000" doc:"Host names accepted in the Host header beside localhost, such as a proxy's public name."`
 	OriginHosts       []string   `yaml:"originHosts" max:"1000" doc:"Origins accepted in the Origin header beside loopback ones, such as https://app.example.com; * is any and refused in production."`
+	TrustProxy        bool       `yaml:"trustProxy" default:"false" doc:"Believes proxies on this machine and in private networks about a caller's address (X-Forwarded-For, Forwarded)."`
+	TrustedProxies    []string   `yaml:"trustedProxies" max:"1000" doc:"Addresses and networks of proxies believed about a caller's address, such as 203.0.113.7 or 10.1.0.0/16."`
 	AllowInsecureBind bool       `yaml:"allowInsecureBind" default:"false" doc:"Allows listening beyond loopback without authentication."`
 	Auth              AuthConfig `yaml:"auth" doc:"Not served by this version; setting it stops start-up."`
 }
@@ -273,6 +294,9 @@ func (c *Config) rules(source func(path string) string) error {
 		if strings.Contains(host, "/") {
 			fail("webServer.allowedHosts", "%q is not a host name; leave out scheme and path", host)
 		}
+	}
+	if _, err := limits.NewProxies(false, web.TrustedProxies); err != nil {
+		fail("webServer.trustedProxies", "%v", err)
 	}
 	for _, origin := range web.OriginHosts {
 		if origin == "*" && c.Production() {

@@ -27,7 +27,9 @@ type portrait struct {
 // progress and its log message, and wait, which waits for its context.
 func newLoadServer(t *testing.T) (s *Server, waiting *atomic.Int64) {
 	t.Helper()
-	s, err := New(&Config{Logger: LoggerConfig{Level: "error"}}, Info{Name: "load", Version: "1"})
+	cfg := &Config{Logger: LoggerConfig{Level: "error"}}
+	cfg.MCP.RateLimit.MaxRequests, cfg.MCP.RateLimit.MaxConcurrentPerSubject = 1_000_000, 10_000 // above the load
+	s, err := New(cfg, Info{Name: "load", Version: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/famcp/famcp/internal/runtime/front"
+	"github.com/famcp/famcp/internal/runtime/limits"
 	"github.com/famcp/famcp/internal/runtime/protocol"
 )
 
@@ -42,12 +43,17 @@ func (s *Server) start() error {
 	// Last added is outermost: a project's own middleware lies inside.
 	s.mcp.AddReceivingMiddleware(s.engine.Middleware)
 	web := &s.cfg.WebServer
+	proxies, err := limits.NewProxies(web.TrustProxy, web.TrustedProxies)
+	if err != nil {
+		return fmt.Errorf("webServer.trustedProxies: %w", err)
+	}
 	f, err := front.New(front.Config{
 		Server: s.mcp, Calls: s.calls, Info: s.info.implementation(), ParamHeaders: s.engine.ParamHeaders,
 		Eras: protocol.Eras(s.cfg.MCP.Eras), MaxBody: s.cfg.MCP.Limits.MaxPayloadBytes,
 		MaxSessions: s.cfg.MCP.Sessions.Max, SessionIdle: s.cfg.MCP.Sessions.Idle,
 		Hosts: web.AllowedHosts, Origins: web.OriginHosts, CheckHost: true,
 		Checks: s.checks, Routes: s.routes, Authorize: assume, Logger: s.log,
+		Limits: newLimits(&s.cfg.MCP), Proxies: proxies,
 	})
 	if err != nil {
 		return err
@@ -59,6 +65,13 @@ func (s *Server) start() error {
 		s.running.Go(func() { s.work(ctx, w) })
 	}
 	return nil
+}
+
+func newLimits(m *MCPConfig) *limits.Limits {
+	return limits.New(limits.Config{
+		MaxRequests: m.RateLimit.MaxRequests, Window: m.RateLimit.Window, ByAddress: m.RateLimit.Scope == "ip",
+		MaxCalls: m.RateLimit.MaxConcurrentPerSubject, MaxStreams: m.Streams.MaxPerSubject,
+	})
 }
 
 func (s *Server) work(ctx context.Context, w task) {

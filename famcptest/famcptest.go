@@ -50,7 +50,9 @@ func Eras(t *testing.T, build func(testing.TB) *famcp.Server, f func(*testing.T,
 }
 
 // Connect serves s and returns a client that speaks the given revision. A
-// server may be connected to several times; it is closed with the test.
+// server may be connected to several times; it is closed with the test. Every
+// limit of its configuration holds but for mcp.rateLimit left as it is by
+// default: a test may send more than 100 requests in a minute.
 func Connect(t testing.TB, s *famcp.Server, revision string) *Client {
 	t.Helper()
 	c := &Client{
@@ -80,6 +82,7 @@ func serve(t testing.TB, s *famcp.Server) *host {
 	if s == nil {
 		t.Fatalf("there is no server to connect to: build returned nil")
 	}
+	famcp.Relax(call.Testing{}, s)
 	handler, err := s.Handler()
 	if err != nil {
 		t.Fatalf("the server does not start: %v", err)

@@ -66,9 +66,12 @@ func configure(addr, limits string) (*famcp.Config, error) {
 		return nil, fmt.Errorf("flag -addr: port %q is not a number", port)
 	}
 	cfg.MCP.Resources.SubscribeEnabled = true
+	cfg.MCP.RateLimit.MaxRequests = 10_000 // the suite sends hundreds in a minute, from one address
 	switch limits {
 	case "default":
 	case "bench":
+		cfg.MCP.RateLimit.MaxRequests, cfg.MCP.RateLimit.MaxConcurrentPerSubject = 1_000_000_000, 100_000
+		cfg.MCP.Streams.MaxPerSubject = 100_000
 		cfg.MCP.Sessions.Max = 1_000_000
 		cfg.MCP.Ask.MaxPendingPerSubject = 10_000
 	default:

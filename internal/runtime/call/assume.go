@@ -22,3 +22,7 @@ func Assumed(ctx context.Context) (Identity, bool) {
 	id, ok := ctx.Value(identityKey{}).(Identity)
 	return id, ok
 }
+
+// Testing is an argument of what the root package exports for package
+// famcptest only: other modules cannot name it.
+type Testing struct{}

@@ -13,6 +13,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"sync"
 
 	"github.com/famcp/famcp/internal/runtime/protocol"
@@ -42,6 +43,7 @@ type Facts struct {
 	AllScopes bool           // every scope is granted (auth off, stdio)
 	Claims    map[string]any // the token's claims; nil without one
 	Header    http.Header    // request headers without credentials; nil on stdio
+	Address   netip.Addr     // the caller's, from behind trusted proxies; zero on stdio and where unknown
 
 	// CanAsk reports whether the server's own requests (elicitation, sampling,
 	// roots) can reach the client while this request runs. It is false for a
@@ -52,11 +54,38 @@ type Facts struct {
 	// after its client went away; nil for nothing.
 	Done func()
 
+	// Slot is the request's place among its caller's; nil holds none.
+	Slot Slot
+
 	// Of modern HTTP requests, whose messages go out by these; elsewhere the
 	// session knows. Notify does nothing once the answer is out, never blocks
 	// and is safe for concurrent use.
 	Notify   func(method string, params json.RawMessage)
 	LogLevel string // from which on log messages are wanted; "" wants none
+}
+
+// Slot is a place among the calls that one caller may run at once. Its
+// methods are safe for concurrent use.
+type Slot interface {
+	// Pause gives the place away until resume is called.
+	Pause() (resume func())
+	// Release gives the place back for good. A second call does nothing.
+	Release()
+}
+
+// Pause is [Slot.Pause] where a slot is held.
+func (f *Facts) Pause() (resume func()) {
+	if f.Slot == nil {
+		return func() {}
+	}
+	return f.Slot.Pause()
+}
+
+// Release is [Slot.Release] where a slot is held.
+func (f *Facts) Release() {
+	if f.Slot != nil {
+		f.Slot.Release()
+	}
 }
 
 type contextKey struct{}

@@ -71,13 +71,11 @@ func (f *Front) serveElement(p *request, s *session, body []byte) json.RawMessag
 	}
 	facts := f.facts(p.r, protocol.EraLegacy, m)
 	facts.CanAsk = false
-	if f.cfg.Authorize != nil {
-		if x := f.cfg.Authorize(p.r.Context(), p.r, facts, m); x != nil {
-			if m.Kind != protocol.Request {
-				return nil
-			}
-			return refused(m.ID, x)
+	if x := f.admit(p.r, facts, m); x != nil {
+		if m.Kind != protocol.Request {
+			return nil
 		}
+		return refused(m.ID, x)
 	}
 	e := &exchange{}
 	if !f.deliver(p, s, m, body, facts, e) {

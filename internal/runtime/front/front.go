@@ -32,6 +32,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/famcp/famcp/internal/runtime/call"
+	"github.com/famcp/famcp/internal/runtime/limits"
 	"github.com/famcp/famcp/internal/runtime/protocol"
 	"github.com/famcp/famcp/internal/runtime/wire"
 )
@@ -68,6 +69,9 @@ type Config struct {
 	// The message is nil for GET, DELETE and the project's routes. It may
 	// change the facts' subject, scopes and claims.
 	Authorize func(context.Context, *http.Request, *call.Facts, *protocol.Message) *Refusal
+
+	Limits  *limits.Limits // of each caller; nil is without limits
+	Proxies limits.Proxies // believed about where a request comes from
 
 	Logger *slog.Logger // nil logs nothing
 }

@@ -55,13 +55,10 @@ func (f *Front) serveInitialize(p *request) {
 	}
 }
 
-// authorize asks [Config].Authorize; m is nil for GET and DELETE. If it
-// refuses, the request has been answered.
+// authorize asks [Front.admit]; m is nil for GET and DELETE. If it refuses, the
+// request has been answered.
 func (f *Front) authorize(w http.ResponseWriter, r *http.Request, facts *call.Facts, m *protocol.Message) bool {
-	if f.cfg.Authorize == nil {
-		return true
-	}
-	refusal := f.cfg.Authorize(r.Context(), r, facts, m)
+	refusal := f.admit(r, facts, m)
 	if refusal == nil {
 		return true
 	}
@@ -98,8 +95,14 @@ func (f *Front) serveSession(p *request, s *session) {
 var duplicateID = Refusal{Code: protocol.CodeInvalidRequest, Message: "a request with this id is in flight on this session"}
 
 // deliver hands one message to the session's engine; false means that its id
-// is in flight.
+// is in flight. The slot of the message is given back once its handler ends.
 func (f *Front) deliver(p *request, s *session, m *protocol.Message, body []byte, facts *call.Facts, e *exchange) bool {
+	delegated := false
+	defer func() {
+		if !delegated {
+			facts.Release()
+		}
+	}()
 	ctx, drop, leave := f.running.enter(p.r.Context(), false)
 	defer leave()
 	e.era, e.requestID, e.method, e.drop = protocol.EraLegacy, facts.RequestID, m.Method, drop
@@ -113,7 +116,7 @@ func (f *Front) deliver(p *request, s *session, m *protocol.Message, body []byte
 		}
 		// A legacy call outlives the request of a client that goes away, and
 		// ending the session has to cancel it even then.
-		facts.Done = end
+		facts.Done = func() { end(); facts.Release() }
 		e.id, e.wireID = m.ID, wireID
 		body = replaceID(body, m, wireID)
 	case m.Method == "notifications/cancelled":
@@ -129,6 +132,7 @@ func (f *Front) deliver(p *request, s *session, m *protocol.Message, body []byte
 		e.finish(ctx)
 		return true
 	}
+	delegated = true
 	f.delegate(ctx, f.legacy, e, p.r, body, facts, func(h http.Header) {
 		h.Set(protocol.HeaderVersion, s.version)
 		h.Set(protocol.HeaderSession, s.id)
@@ -221,6 +225,11 @@ func (f *Front) serveStream(w http.ResponseWriter, r *http.Request) {
 	if !f.authorize(w, r, facts, nil) {
 		return
 	}
+	end, ok := f.stream(w, facts)
+	if !ok {
+		return
+	}
+	defer end()
 	ctx, drop, leave2 := f.running.enter(r.Context(), true)
 	defer leave2()
 	e := &exchange{w: w, accept: accepted{stream: true}, era: protocol.EraLegacy, requestID: facts.RequestID, drop: drop}

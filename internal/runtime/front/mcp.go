@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -90,14 +89,14 @@ func (f *Front) facts(r *http.Request, era protocol.Era, m *protocol.Message) *c
 			break
 		}
 	}
-	subject, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		subject = r.RemoteAddr
+	address, subject := f.cfg.Proxies.Caller(r.RemoteAddr, r.Header), r.RemoteAddr
+	if address.IsValid() {
+		subject = address.String()
 	}
 	return &call.Facts{
 		RequestID: r.Header.Get(protocol.HeaderRequestID),
 		ID:        m.ID, Method: m.Method, Era: era, Transport: call.HTTP,
-		Subject: subject, AllScopes: true, Header: header, CanAsk: true,
+		Subject: subject, AllScopes: true, Header: header, Address: address, CanAsk: true,
 	}
 }
 

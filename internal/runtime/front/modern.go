@@ -66,6 +66,14 @@ func (f *Front) serveModern(p *request) {
 	if !f.authorize(p.w, p.r, facts, m) {
 		return
 	}
+	defer facts.Release()
+	if listens {
+		end, ok := f.stream(p.w, facts)
+		if !ok {
+			return
+		}
+		defer end()
+	}
 	ctx, drop, leave := f.running.enter(p.r.Context(), listens)
 	defer leave()
 	e := &exchange{

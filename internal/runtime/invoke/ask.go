@@ -230,6 +230,7 @@ func (c *Call) askSession(ctx context.Context, open map[string]mcp.InputRequest)
 		return &Fault{Kind: Failed, Message: "too many questions of this client are open; answer one first"}
 	}
 	defer release()
+	defer c.Facts.Pause()()
 	var (
 		wg    sync.WaitGroup
 		first error
