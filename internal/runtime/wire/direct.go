@@ -112,6 +112,9 @@ func (e *Engine) direct(ctx context.Context, f *call.Facts, m *protocol.Message,
 
 // encodeResult returns the bytes of a result that says who the server is.
 func (e *Engine) encodeResult(res mcp.Result) (json.RawMessage, error) {
+	if r, ok := res.(*mcp.CallToolResult); ok && len(r.Meta) == 0 && r.InputRequests == nil && r.RequestState == "" {
+		return e.encodeCall(r)
+	}
 	complete(res)
 	raw, err := encode(res)
 	if err != nil {
@@ -138,6 +141,53 @@ func (e *Engine) encodeResult(res mcp.Result) (json.RawMessage, error) {
 		out = append(out, '}')
 	}
 	return out, nil
+}
+
+// encodeCall encodes the result of a tool that has answered. The SDK's own
+// methods encode each text three times over, because marshalers nest.
+func (e *Engine) encodeCall(r *mcp.CallToolResult) (json.RawMessage, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	put := func(v any) error {
+		if err := enc.Encode(v); err != nil {
+			return err
+		}
+		out.Truncate(out.Len() - 1) // the newline
+		return nil
+	}
+	out.WriteString(`{"_meta":`)
+	out.Write(e.meta)
+	out.WriteString(`,"content":[`)
+	for i, content := range r.Content {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		text, ok := content.(*mcp.TextContent)
+		if !ok || text.Meta != nil || text.Annotations != nil {
+			if err := put(content); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		out.WriteString(`{"type":"text","text":`)
+		if err := put(text.Text); err != nil {
+			return nil, err
+		}
+		out.WriteByte('}')
+	}
+	out.WriteByte(']')
+	if r.StructuredContent != nil {
+		out.WriteString(`,"structuredContent":`)
+		if err := put(r.StructuredContent); err != nil {
+			return nil, err
+		}
+	}
+	if r.IsError {
+		out.WriteString(`,"isError":true`)
+	}
+	out.WriteString(`,"resultType":"complete"}`)
+	return out.Bytes(), nil
 }
 
 // complete sets the type of the results whose type the SDK sets behind its

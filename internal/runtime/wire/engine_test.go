@@ -220,6 +220,51 @@ func TestEngine(t *testing.T) {
 	}
 }
 
+// TestEncodeCall: the result of a tool reads as the SDK writes it.
+func TestEncodeCall(t *testing.T) {
+	fx := newEngineFixture(t)
+	tests := []struct {
+		name string
+		res  *mcp.CallToolResult
+	}{
+		{"nothing", &mcp.CallToolResult{Content: []mcp.Content{}}},
+		{"text", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "<a> \"ü\" \u2028 \n"}, &mcp.TextContent{}}}},
+		{"other contents", &mcp.CallToolResult{Content: []mcp.Content{
+			&mcp.TextContent{Text: "x", Annotations: &mcp.Annotations{Priority: 1}},
+			&mcp.TextContent{Text: "x", Meta: mcp.Meta{"a": 1}},
+			&mcp.ImageContent{Data: []byte{1}, MIMEType: "image/png"},
+			&mcp.ResourceLink{URI: "test://r", Name: "r"},
+		}}},
+		{"structured", &mcp.CallToolResult{StructuredContent: json.RawMessage("{\n \"a\": 1}"), Content: []mcp.Content{}}},
+		{"structured zero", &mcp.CallToolResult{StructuredContent: 0, Content: []mcp.Content{}}},
+		{"error", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "no"}}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			raw, err := fx.encodeResult(tt.res)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.ContainsAny(string(raw), "\n\r") {
+				t.Errorf("%s is more than a line", raw)
+			}
+			tt.res.Meta = mcp.Meta{protocol.MetaServerInfo: fx.cfg.Info}
+			want, err := json.Marshal(tt.res)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var gotValue, wantValue map[string]any
+			if err := errors.Join(json.Unmarshal(raw, &gotValue), json.Unmarshal(want, &wantValue)); err != nil {
+				t.Fatal(err)
+			}
+			wantValue["resultType"] = "complete" // set by the SDK on the way
+			if diff := cmp.Diff(wantValue, gotValue); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // TestEngineCancel: whoever goes away cancels its own call and no other, by
 // either way in, and nothing of it stays.
 func TestEngineCancel(t *testing.T) {
