@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/famcp/famcp/internal/runtime/protocol"
 )
 
 // FuzzFront sends anything to the endpoint. It must answer, in JSON when it
@@ -21,19 +23,29 @@ func FuzzFront(f *testing.F) {
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
 		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"error":{}}`,
 		modernCall("7", "tools/call", callEcho), modernCall("1e400", "tools/list", ""), modernCall(`"\ud800"`, "tools/list", ""),
+		modernCall("7", "tools/call", `"name":"routed","arguments":{"region":"eu"}`), modernCall("7", "subscriptions/listen", bodyListen),
+		modernCall("7", "server/discover", ""), modernCall("7", "own/method", ""), modernCall("7", "resources/read", `"uri":"test:///ü"`),
 		"[" + legacyRequest("1", "tools/call", callEcho) + "]", initializeBody("2025-03-26"),
 		legacyRequest("12345678901234567890", "tools/list", `"_meta":{"progressToken":{}},"cursor":5`),
 	} {
-		f.Add(body, "2026-07-28", "", "tools/call", "echo", "application/json, text/event-stream", "POST")
-		f.Add(body, "2025-03-26", session, "", "", "application/json", "POST")
-		f.Add(body, "", session, "", "", "text/event-stream", "GET")
-		f.Add(body, "", "", "\xff", "=?base64?", "*/*;q=0", "DELETE")
+		f.Add(body, "2026-07-28", "", "tools/call", "echo", "", "application/json, text/event-stream", "POST")
+		f.Add(body, "2026-07-28", "", "", "", "eu", "text/event-stream", "POST")
+		f.Add(body, "2025-03-26", session, "", "", "", "application/json", "POST")
+		f.Add(body, "", session, "", "", "", "text/event-stream", "GET")
+		f.Add(body, "", "", "\xff", "=?base64?", "=?base64?", "*/*;q=0", "DELETE")
 	}
 	fx := newFixture(f, func(c *Config) { c.MaxSessions = 100; c.MaxBody = 16 << 10 })
 	var live string
-	f.Fuzz(func(t *testing.T, body, version, sessionID, mcpMethod, name, accept, method string) {
+	f.Fuzz(func(t *testing.T, body, version, sessionID, mcpMethod, name, region, accept, method string) {
 		if strings.Contains(body, "block") || strings.Contains(body, "steps") || strings.Contains(body, `"ask`) || strings.Contains(body, `\u`) {
 			t.Skip("may wait for the test")
+		}
+		// Most inputs would end at a header that does not repeat the body.
+		if m, err := protocol.Parse([]byte(body)); err == nil && mcpMethod == "" && version == protocol.Modern {
+			mcpMethod = m.Method
+			if param, ok := protocol.NameParam(m.Method); ok {
+				name = m.ParamString(param)
+			}
 		}
 		r := httptest.NewRequest(http.MethodPost, "http://localhost"+Path, strings.NewReader(body))
 		r.Method = method
@@ -45,7 +57,7 @@ func FuzzFront(f *testing.F) {
 		}
 		for key, value := range map[string]string{
 			"Content-Type": "application/json", "Mcp-Protocol-Version": version, "Mcp-Session-Id": sessionID,
-			"Mcp-Method": mcpMethod, "Mcp-Name": name, "Accept": accept,
+			"Mcp-Method": mcpMethod, "Mcp-Name": name, "Mcp-Param-Region": region, "Accept": accept,
 		} {
 			if value != "" {
 				r.Header.Set(key, value)

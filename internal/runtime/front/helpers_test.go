@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/famcp/famcp/internal/runtime/call"
@@ -93,6 +94,10 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 		_, err := r.Session.ListRoots(ctx, nil)
 		fx.asked <- err
 		return text("asked"), nil
+	})
+	add("late", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "p", Progress: 1})
+		return nil, &jsonrpc.Error{Code: -32602, Message: "too late"}
 	})
 	add("fail", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, errors.New("broken")

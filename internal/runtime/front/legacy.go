@@ -46,7 +46,7 @@ func (f *Front) serveInitialize(p *request) {
 		method: m.Method, id: m.ID, wireID: wireID, drop: drop,
 		opened: func(id, version string) { opened = true; f.sessions.add(id, version) },
 	}
-	f.delegate(ctx, f.legacy, e, p.r, replaceID(opaqueMeta(p.body, m), m, wireID), facts, func(h http.Header) {
+	f.delegate(ctx, e, p.r, replaceID(opaqueMeta(p.body, m), m, wireID), facts, func(h http.Header) {
 		h.Del(protocol.HeaderSession)
 		h.Del(protocol.HeaderVersion)
 	})
@@ -133,7 +133,7 @@ func (f *Front) deliver(p *request, s *session, m *protocol.Message, body []byte
 		return true
 	}
 	delegated = true
-	f.delegate(ctx, f.legacy, e, p.r, body, facts, func(h http.Header) {
+	f.delegate(ctx, e, p.r, body, facts, func(h http.Header) {
 		h.Set(protocol.HeaderVersion, s.version)
 		h.Set(protocol.HeaderSession, s.id)
 		h.Del(protocol.HeaderMethod)
@@ -233,7 +233,7 @@ func (f *Front) serveStream(w http.ResponseWriter, r *http.Request) {
 	ctx, drop, leave2 := f.running.enter(r.Context(), true)
 	defer leave2()
 	e := &exchange{w: w, accept: accepted{stream: true}, era: protocol.EraLegacy, requestID: facts.RequestID, drop: drop}
-	f.delegate(ctx, f.legacy, e, r, nil, facts, func(h http.Header) {
+	f.delegate(ctx, e, r, nil, facts, func(h http.Header) {
 		h.Set(protocol.HeaderVersion, s.version)
 		h.Set(protocol.HeaderSession, s.id)
 	})

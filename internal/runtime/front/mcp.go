@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
@@ -136,10 +135,9 @@ type request struct {
 	sessionID string // Mcp-Session-Id; "" when absent
 }
 
-// header returns a header's values as one (RFC 9110, 5.3), so that a repeated
-// one never matches.
 func header(h http.Header, name string) string {
-	return strings.TrimSpace(strings.Join(h[name], ", "))
+	value, _ := protocol.HeaderValue(h, name)
+	return value
 }
 
 func (f *Front) servePost(w http.ResponseWriter, r *http.Request) {
@@ -247,8 +245,8 @@ var draining = Refusal{
 	Header: http.Header{"Retry-After": {"5"}},
 }
 
-// delegate hands a request to an engine and its answer to the client.
-func (f *Front) delegate(ctx context.Context, engine http.Handler, e *exchange, r *http.Request, body []byte, facts *call.Facts, change func(http.Header)) {
+// delegate hands a request to the SDK's handler and its answer to the client.
+func (f *Front) delegate(ctx context.Context, e *exchange, r *http.Request, body []byte, facts *call.Facts, change func(http.Header)) {
 	if facts.ID != nil {
 		key, _ := f.cfg.Calls.Put(facts)
 		defer func() {
@@ -264,11 +262,11 @@ func (f *Front) delegate(ctx context.Context, engine http.Handler, e *exchange, 
 	change(r.Header)
 	e.header = http.Header{}
 	e.start()
-	engine.ServeHTTP(e, r)
+	f.legacy.ServeHTTP(e, r)
 	e.finish(ctx)
 }
 
-// engineRequest returns a request for an engine: without credentials, and
+// engineRequest returns a request for the SDK's handler: without credentials, and
 // with an Accept that go-sdk insists on.
 func (f *Front) engineRequest(ctx context.Context, r *http.Request, body []byte, h http.Header) *http.Request {
 	out := r.WithContext(ctx)

@@ -255,6 +255,19 @@ func TestAnswerForm(t *testing.T) {
 	}
 }
 
+// TestLateError: an error after a notification is in the stream; before one it
+// has a status.
+func TestLateError(t *testing.T) {
+	url := newFixture(t, nil).serve(t)
+	for accept, status := range map[string]int{"application/json, text/event-stream": 200, "application/json": 400} {
+		a := send(t, "POST", url+Path, modernCall("7", "tools/call", `"name":"late"`), modernHead, methodCall, "Mcp-Name: late", "Accept: "+accept)
+		m := a.message(t)
+		if a.status != status || string(m.ID) != "7" || m.Error == nil || m.Error.Code != -32602 || m.Error.Data["requestId"] == nil {
+			t.Errorf("%s: got %d %s", accept, a.status, a.body)
+		}
+	}
+}
+
 // TestEventsAreSentAtOnce reads a notification while the call still runs.
 func TestEventsAreSentAtOnce(t *testing.T) {
 	fx := newFixture(t, nil)
