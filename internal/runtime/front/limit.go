@@ -23,10 +23,10 @@ func (f *Front) admit(r *http.Request, facts *call.Facts, m *protocol.Message) *
 		return nil
 	}
 	if retry, ok := f.cfg.Limits.Request(facts); !ok {
-		return tooMany("too many requests", "mcp.rateLimit.maxRequests", retry)
+		return f.tooMany(facts, "too many requests", "mcp.rateLimit.maxRequests", retry)
 	}
 	if !f.cfg.Limits.Call(facts) {
-		return tooMany("too many calls run at once; wait for one to end", "mcp.rateLimit.maxConcurrentPerSubject", time.Second)
+		return f.tooMany(facts, "too many calls run at once; wait for one to end", "mcp.rateLimit.maxConcurrentPerSubject", time.Second)
 	}
 	return nil
 }
@@ -36,14 +36,15 @@ func (f *Front) admit(r *http.Request, facts *call.Facts, m *protocol.Message) *
 func (f *Front) stream(w http.ResponseWriter, facts *call.Facts) (leave func(), ok bool) {
 	leave, ok = f.cfg.Limits.Stream(facts)
 	if !ok {
-		f.refuse(w, facts.ID, *tooMany("too many streams are open; close one first", "mcp.streams.maxPerSubject", time.Second))
+		f.refuse(w, facts.ID, *f.tooMany(facts, "too many streams are open; close one first", "mcp.streams.maxPerSubject", time.Second))
 	}
 	return leave, ok
 }
 
 // tooMany refuses until retry has passed, in whole seconds: Retry-After has no
 // fractions (RFC 9110, 10.2.3).
-func tooMany(message, key string, retry time.Duration) *Refusal {
+func (f *Front) tooMany(facts *call.Facts, message, key string, retry time.Duration) *Refusal {
+	f.log.Debug("refused", "limit", key, "subject", facts.Subject, "requestId", facts.RequestID)
 	seconds := int64((retry + time.Second - 1) / time.Second)
 	return &Refusal{
 		Code: protocol.CodeRateLimited, Message: message,
