@@ -2,6 +2,7 @@ package token
 
 import (
 	"container/list"
+	"crypto/sha256"
 	"sync"
 )
 
@@ -29,7 +30,11 @@ func newCache() *cache {
 	return &cache{entries: make(map[digest]*list.Element), order: list.New()}
 }
 
-func (c *cache) get(key digest) (*Claims, uint64, bool) {
+func (c *cache) get(raw string) (*Claims, uint64, bool) {
+	if len(raw) > cacheTokenBytes {
+		return nil, 0, false
+	}
+	key := sha256.Sum256([]byte(raw))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	el, ok := c.entries[key]
@@ -41,10 +46,11 @@ func (c *cache) get(key digest) (*Claims, uint64, bool) {
 	return e.claims, e.generation, true
 }
 
-func (c *cache) put(key digest, length int, claims *Claims, generation uint64) {
-	if length > cacheTokenBytes {
+func (c *cache) put(raw string, claims *Claims, generation uint64) {
+	if len(raw) > cacheTokenBytes {
 		return
 	}
+	key := sha256.Sum256([]byte(raw))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if el, ok := c.entries[key]; ok {

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -330,11 +331,18 @@ func TestHostileProvider(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			server := httptest.NewServer(tt.handler)
+			var requests atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				requests.Add(1)
+				tt.handler(w, r)
+			}))
 			defer server.Close()
 			cfg := remoteConfig(nil)
 			cfg.JWKSURL, cfg.HTTPClient = server.URL+"/keys", nil
 			wantReason(t, newTokens(t, cfg), by(t, ecKey(), "1", nil), tt.want)
+			if got := requests.Load(); got > 1+maxRedirects {
+				t.Errorf("%d requests for one fetch", got)
+			}
 		})
 	}
 }
