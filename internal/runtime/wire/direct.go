@@ -156,6 +156,13 @@ func (e *Engine) encodeCall(r *mcp.CallToolResult) (json.RawMessage, error) {
 		out.Truncate(out.Len() - 1) // the newline
 		return nil
 	}
+	size := len(e.meta) + 128
+	for _, content := range r.Content {
+		if text, ok := content.(*mcp.TextContent); ok {
+			size += len(text.Text) + 64
+		}
+	}
+	out.Grow(size)
 	out.WriteString(`{"_meta":`)
 	out.Write(e.meta)
 	out.WriteString(`,"content":[`)
