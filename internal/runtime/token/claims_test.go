@@ -3,7 +3,7 @@ package token
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -123,7 +123,7 @@ func TestCacheExpiry(t *testing.T) {
 func TestCacheBounds(t *testing.T) {
 	c := newCache()
 	for i := range cacheEntries {
-		c.put(fmt.Sprint(i), &Claims{}, 1)
+		c.put(strconv.Itoa(i), &Claims{}, 1)
 	}
 	c.get("0") // used, so the next is the oldest
 	long := strings.Repeat("x", cacheTokenBytes+1)

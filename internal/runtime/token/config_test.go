@@ -25,7 +25,7 @@ func refused(err error) []string {
 		return nil
 	}
 	list := []error{err}
-	if j, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // a joined error, taken apart
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
 		list = j.Unwrap()
 	}
 	var keys []string
@@ -187,7 +187,7 @@ func TestReadKeyPairForms(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			pair, err := ReadKeyPair(writeTo(t, "k.pem", tt.data), tt.alg)
-			got := ""
+			var got string
 			if err != nil {
 				got = err.Error()
 			} else {

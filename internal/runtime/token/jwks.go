@@ -233,7 +233,7 @@ func (r *remoteSet) fetch(ctx context.Context) ([]verifyKey, error) {
 		}
 		return nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // read only
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the provider answered HTTP %d", resp.StatusCode)
 	}

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -85,7 +85,7 @@ func TestParseJWKS(t *testing.T) {
 	}
 	many := make([]any, 3*maxJWKSKeys)
 	for i := range many {
-		many[i] = ec(object{"kid": fmt.Sprint(i)})
+		many[i] = ec(object{"kid": strconv.Itoa(i)})
 	}
 	if keys, err := parseJWKS(jwks(t, many...)); err != nil || len(keys) != maxJWKSKeys {
 		t.Errorf("%d keys, %v, want %d", len(keys), err, maxJWKSKeys)
@@ -208,7 +208,7 @@ func TestColdStart(t *testing.T) {
 				cfg.JWKSURL += "?key=hush"
 				cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 				tokens := newTokens(t, cfg)
-				if err := tokens.Start(t.Context()); err != nil {
+				if err := tokens.Start(); err != nil {
 					t.Fatalf("Start: %v, but the process should be up", err)
 				}
 				raw := by(t, ecKey(), "1", object{"exp": time.Now().Add(24 * time.Hour).Unix()})

@@ -195,7 +195,7 @@ func (t *Tokens) loadLocal() error {
 // start, and begins the first fetch of RemoteJWKS without waiting for it: a
 // provider that is down is no reason not to start. Without Start both happen on
 // first use.
-func (t *Tokens) Start(ctx context.Context) error {
+func (t *Tokens) Start() error {
 	switch {
 	case t.store != nil:
 		_, _, err := t.store.load()
