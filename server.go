@@ -54,7 +54,8 @@ type Server struct {
 	engine *invoke.Engine
 	calls  *call.Table
 
-	starting sync.Mutex // held while start runs
+	starting    sync.Mutex // held while start runs
+	registering sync.Mutex // held while an entry comes or goes, so that all maps agree
 
 	mu      sync.Mutex
 	faults  []error
@@ -203,12 +204,16 @@ func (s *Server) claim(taken func() bool, take func(), what string) bool {
 }
 
 func (s *Server) addTool(t Tool, p *invoke.Tool) {
+	s.registering.Lock()
+	defer s.registering.Unlock()
 	if s.claim(func() bool { _, ok := s.tools[t.Name]; return ok }, func() { s.tools[t.Name] = t }, fmt.Sprintf("tool %q", t.Name)) {
 		s.engine.AddTool(s.mcp, p)
 	}
 }
 
 func (s *Server) addPrompt(p Prompt, listed *invoke.Prompt) {
+	s.registering.Lock()
+	defer s.registering.Unlock()
 	if s.claim(func() bool { return s.prompts[p.Name] }, func() { s.prompts[p.Name] = true }, fmt.Sprintf("prompt %q", p.Name)) {
 		s.engine.AddPrompt(s.mcp, listed)
 	}
@@ -219,12 +224,16 @@ func (s *Server) claimURI(uri string) bool {
 }
 
 func (s *Server) addResource(r *invoke.Resource) {
+	s.registering.Lock()
+	defer s.registering.Unlock()
 	if s.claimURI(r.Listed.URI) {
 		s.engine.AddResource(s.mcp, r)
 	}
 }
 
 func (s *Server) addTemplate(t *invoke.Template) {
+	s.registering.Lock()
+	defer s.registering.Unlock()
 	if !s.claimURI(t.Listed.URITemplate) {
 		return
 	}
@@ -245,6 +254,8 @@ const (
 // Remove takes features away by name or URI and reports whether any was
 // there. Clients of both eras that listen for it are told.
 func (s *Server) Remove(what What, names ...string) bool {
+	s.registering.Lock()
+	defer s.registering.Unlock()
 	s.mu.Lock()
 	for _, name := range names {
 		switch what {
@@ -354,5 +365,7 @@ func (s *Server) OnStop(name string, f func(context.Context) error) {
 func (s *Server) Log() *slog.Logger { return s.log }
 
 // MCP returns the SDK's server below, for what this package does not cover.
-// Middleware added to it runs inside of this package's own.
+// Middleware added to it runs inside of this package's own; add it before
+// serving, what comes later sees only some of the requests. For tools added to
+// it, the headers that repeat their arguments are not checked.
 func (s *Server) MCP() *mcp.Server { return s.mcp }

@@ -2,6 +2,7 @@ package famcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -241,7 +242,7 @@ func decodeInput[In any](raw json.RawMessage) (In, error) {
 		case err == nil:
 			return in, nil
 		case errors.As(err, &field):
-			return in, Invalidf(field.Field, "does not fit %s", field.Type)
+			return in, Invalidf(cmp.Or(field.Field, "arguments"), "is out of range or not of the right type")
 		default:
 			return in, Invalidf("arguments", "cannot be read").With(err)
 		}

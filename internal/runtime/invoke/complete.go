@@ -59,7 +59,7 @@ func (e *Engine) Complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 			return h(ctx, c, req.Params.Argument.Value)
 		})
 		if err != nil {
-			return nil, err
+			return nil, e.fault(err)
 		}
 		values = append(values, found...)
 	}

@@ -110,7 +110,8 @@ func (x *explainer) text(path string, s *jsonschema.Schema, v string) {
 
 func (x *explainer) number(path string, s *jsonschema.Schema, v json.Number) {
 	f, _, err := big.ParseFloat(v.String(), 10, 256, big.ToNearestEven)
-	if err != nil {
+	if _, tooLarge := v.Float64(); err != nil || tooLarge != nil {
+		x.add(path, "is out of range")
 		return
 	}
 	cmp := func(limit *float64) int { return f.Cmp(big.NewFloat(*limit)) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -161,7 +162,8 @@ func (e *Engine) inputErrorsAsResult(c *Call) bool {
 }
 
 // sanitize turns whatever a method returned into a JSON-RPC error that may go
-// out, and logs what may not.
+// out, and logs what may not. JSON-RPC errors must be the SDK's or this
+// package's: those of handlers have been through [Engine.fault].
 func (e *Engine) sanitize(ctx context.Context, c *Call, err error) error {
 	var f *Fault
 	if errors.As(err, &f) {
@@ -175,10 +177,6 @@ func (e *Engine) sanitize(ctx context.Context, c *Call, err error) error {
 		}
 		if out.Code == 0 {
 			out.Code = protocol.CodeInvalidRequest
-		}
-		if c.Facts.Method == "resources/read" && c.Facts.Era == protocol.EraLegacy &&
-			out.Code == protocol.CodeInvalidParams && strings.Contains(out.Message, "not found") {
-			out.Code = protocol.CodeResourceNotFound
 		}
 		out.Data = withRequestID(out.Data, c.Facts.RequestID)
 		return &out
@@ -200,6 +198,40 @@ func (e *Engine) record(ctx context.Context, c *Call, f *Fault) {
 	case !errors.Is(f.Cause, ErrCannotAsk):
 		c.Log().InfoContext(ctx, "refused", "message", f.Message, "error", f.Cause)
 	}
+}
+
+// unknown is the fault of a name that stands for nothing, or for an entry that
+// the caller may not know of: the two must look the same.
+func unknown(kind, name string) *Fault {
+	return &Fault{Kind: Invalid, Field: "name", Message: fmt.Sprintf("unknown %s %q", kind, name)}
+}
+
+func notFound(uri string) *Fault {
+	return &Fault{Kind: NotFound, Field: uri, Message: "resource not found"}
+}
+
+// reread turns the SDK's errors about names that it does not know, which have
+// no data or none that is sure to be JSON, into those of hidden entries.
+func reread(req mcp.Request, err error) error {
+	wire, ok := err.(*jsonrpc.Error) //nolint:errorlint // the SDK returns them as they are
+	if !ok || wire.Code != protocol.CodeInvalidParams {
+		return err
+	}
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		if wire.Data == nil && strings.HasPrefix(wire.Message, "unknown tool ") {
+			return unknown("tool", r.Params.Name)
+		}
+	case *mcp.GetPromptRequest:
+		if wire.Data == nil && strings.HasPrefix(wire.Message, "unknown prompt ") {
+			return unknown("prompt", r.Params.Name)
+		}
+	case *mcp.ReadResourceRequest:
+		if wire.Message == "Resource not found" {
+			return notFound(r.Params.URI)
+		}
+	}
+	return err
 }
 
 // withRequestID adds the request id to error data that is absent or an object.

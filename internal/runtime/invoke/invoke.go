@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,6 +76,7 @@ type Engine struct {
 	resources map[string]*Resource // by URI
 	templates map[string]*Template // by URI template
 	completer map[completionKey]CompletionHandler
+	removed   int // entries, ever
 
 	asking  pendingCounter
 	watch   watchers
@@ -121,21 +123,15 @@ func (a *Access) allowed(ctx context.Context, c *Call) (missing []string, visibl
 		return nil, true
 	}
 	for _, scope := range a.Scopes {
-		if !contains(c.Facts.Scopes, scope) {
+		if !slices.Contains(c.Facts.Scopes, scope) {
 			missing = append(missing, scope)
 		}
 	}
 	return missing, true
 }
 
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
+// restricts reports whether some callers are let in and others are not.
+func (a *Access) restricts() bool { return a.Visible != nil || len(a.Scopes) > 0 }
 
 // admit applies access to a use of an entry; unknown is the fault that a
 // hidden entry looks like.

@@ -34,6 +34,9 @@ func (e *Engine) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		}()
 		res, err = e.dispatch(ctx, c, method, req, next)
+		if err != nil {
+			err = reread(req, err)
+		}
 		if err == nil && nilResult(res) {
 			err = &Fault{Kind: Internal, Message: internalMessage, Cause: fmt.Errorf("%s answered without a result", method)}
 		}
@@ -95,7 +98,7 @@ func (e *Engine) dispatch(ctx context.Context, c *Call, method string, req mcp.R
 		}
 		return res, err
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
-		return e.list(ctx, c, method, req, next)
+		return e.list(ctx, e.newCall(ctx, method, "", req), method, req, next)
 	case "resources/read":
 		if r, ok := req.(*mcp.ReadResourceRequest); ok && !nilParams(req) && r.Params.URI == "" {
 			return nil, &Fault{Kind: Malformed, Field: "uri", Message: "is required"}

@@ -31,16 +31,11 @@ func (e *Engine) AddPrompt(s *mcp.Server, p *Prompt) {
 
 // RemovePrompts removes the prompts that exist and reports whether any did.
 func (e *Engine) RemovePrompts(s *mcp.Server, names ...string) bool {
-	found := remove(e, e.prompts, names)
-	if len(found) > 0 {
-		s.RemovePrompts(found...)
-	}
-	return len(found) > 0
+	return remove(e, e.prompts, names, s.RemovePrompts)
 }
 
 func (e *Engine) getPrompt(ctx context.Context, c *Call, p *Prompt, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	unknown := &Fault{Kind: Invalid, Field: "name", Message: fmt.Sprintf("unknown prompt %q", p.Listed.Name)}
-	if err := p.Access.admit(ctx, c, unknown); err != nil {
+	if err := p.Access.admit(ctx, c, unknown("prompt", p.Listed.Name)); err != nil {
 		return nil, err
 	}
 	e.used(ctx, c, p.Deprecated, "prompt", p.Listed.Name)
@@ -60,7 +55,7 @@ func (e *Engine) getPrompt(ctx context.Context, c *Call, p *Prompt, req *mcp.Get
 		return p.Handle(ctx, c, req.Params.Arguments)
 	})
 	if err != nil {
-		return nil, err
+		return nil, e.fault(err)
 	}
 	if ask != nil {
 		return &mcp.GetPromptResult{InputRequests: ask.requests, RequestState: ask.state}, nil

@@ -81,18 +81,9 @@ func (e *Engine) AddTemplate(s *mcp.Server, t *Template) error {
 // RemoveResources removes the resources and templates that exist and reports
 // whether any did.
 func (e *Engine) RemoveResources(s *mcp.Server, uris ...string) bool {
-	resources, templates := remove(e, e.resources, uris), remove(e, e.templates, uris)
-	if len(resources) > 0 {
-		s.RemoveResources(resources...)
-	}
-	if len(templates) > 0 {
-		s.RemoveResourceTemplates(templates...)
-	}
-	return len(resources)+len(templates) > 0
-}
-
-func notFound(uri string) *Fault {
-	return &Fault{Kind: NotFound, Field: uri, Message: "resource not found"}
+	resources := remove(e, e.resources, uris, s.RemoveResources)
+	templates := remove(e, e.templates, uris, s.RemoveResourceTemplates)
+	return resources || templates
 }
 
 func (e *Engine) read(ctx context.Context, req *mcp.ReadResourceRequest, access Access, cache Cache,
@@ -108,12 +99,16 @@ func (e *Engine) read(ctx context.Context, req *mcp.ReadResourceRequest, access 
 		name: uri, responses: req.Params.InputResponses, state: req.Params.RequestState,
 	}, e.cfg.ToolTimeout, func(ctx context.Context) (*mcp.ResourceContents, error) { return handle(ctx, c) })
 	if err != nil {
-		if f := e.fault(err); f.Kind == NotFound {
-			return nil, &Fault{Kind: NotFound, Field: uri, Message: f.Message, Cause: f.Cause}
+		f := e.fault(err)
+		if f.Kind == NotFound {
+			f = &Fault{Kind: NotFound, Field: uri, Message: f.Message, Cause: f.Cause}
 		}
-		return nil, err
+		return nil, f
 	}
 	hints := mcp.Cacheable{TTLMs: cache.TTLMs, CacheScope: cache.Scope}
+	if access.restricts() {
+		hints.CacheScope = "private"
+	}
 	if ask != nil {
 		return &mcp.ReadResourceResult{Cacheable: hints, InputRequests: ask.requests, RequestState: ask.state}, nil
 	}

@@ -255,7 +255,7 @@ func (s *Schema) Check(raw json.RawMessage) (json.RawMessage, []protocol.Violati
 	if err := dec.Decode(&v); err != nil {
 		return raw, []protocol.Violation{{Reason: "must be valid JSON"}}
 	}
-	if s.resolved.Validate(numbers(v)) != nil {
+	if exact, ok := numbers(v); !ok || s.resolved.Validate(exact) != nil {
 		return raw, s.explain(v)
 	}
 	if !s.defaults {
@@ -287,29 +287,34 @@ func longNumbers(raw []byte) bool {
 }
 
 // numbers copies v with each json.Number as the Go number that the validator
-// knows. The exact text stays in the original, which handlers decode.
-func numbers(v any) any {
+// knows, and reports whether there is one for each. The exact text stays in the
+// original, which handlers decode.
+func numbers(v any) (_ any, ok bool) {
 	switch v := v.(type) {
 	case json.Number:
 		if i, err := v.Int64(); err == nil {
-			return i
+			return i, true
 		}
-		f, _ := v.Float64()
-		return f
+		f, err := v.Float64()
+		return f, err == nil
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, x := range v {
-			out[k] = numbers(x)
+			if out[k], ok = numbers(x); !ok {
+				return nil, false
+			}
 		}
-		return out
+		return out, true
 	case []any:
 		out := make([]any, len(v))
 		for i, x := range v {
-			out[i] = numbers(x)
+			if out[i], ok = numbers(x); !ok {
+				return nil, false
+			}
 		}
-		return out
+		return out, true
 	default:
-		return v
+		return v, true
 	}
 }
 

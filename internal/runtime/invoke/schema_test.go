@@ -125,6 +125,8 @@ func TestCheck(t *testing.T) {
 		{"below the minimum", `{"query":"q","limit":0}`, []protocol.Violation{{Field: "limit", Reason: "must be at least 1"}}},
 		{"fractions are no integers", `{"query":"q","limit":1.5}`, []protocol.Violation{{Field: "limit", Reason: "must be an integer"}}},
 		{"nested", `{"query":"q","deep":{"on":1}}`, []protocol.Violation{{Field: "deep.on", Reason: "must be a boolean"}}},
+		{"beyond every bound", `{"query":"q","limit":1e400}`, []protocol.Violation{{Field: "limit", Reason: "is out of range"}}},
+		{"below every bound", `{"query":"q","limit":-1e400}`, []protocol.Violation{{Field: "limit", Reason: "is out of range"}}},
 		{"not JSON", `{`, []protocol.Violation{{Reason: "must be valid JSON"}}},
 	}
 	for _, tt := range tests {

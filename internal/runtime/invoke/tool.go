@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -58,24 +57,31 @@ func (e *Engine) ParamHeaders(tool string) protocol.ParamHeaders {
 
 // RemoveTools removes the tools that exist and reports whether any did.
 func (e *Engine) RemoveTools(s *mcp.Server, names ...string) bool {
-	found := remove(e, e.tools, names)
-	if len(found) > 0 {
-		s.RemoveTools(found...)
-	}
-	return len(found) > 0
+	return remove(e, e.tools, names, s.RemoveTools)
 }
 
-func remove[T any](e *Engine, entries map[string]T, names []string) []string {
+// remove takes entries out of the SDK first: as long as one can be listed its
+// access must be known. Its callers do not run at the same time.
+func remove[T any](e *Engine, entries map[string]T, names []string, fromSDK func(...string)) bool {
 	var found []string
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.mu.RLock()
 	for _, name := range names {
 		if _, ok := entries[name]; ok {
-			delete(entries, name)
 			found = append(found, name)
 		}
 	}
-	return found
+	e.mu.RUnlock()
+	if len(found) == 0 {
+		return false
+	}
+	fromSDK(found...)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, name := range found {
+		delete(entries, name)
+	}
+	e.removed += len(found)
+	return true
 }
 
 func (e *Engine) callTool(ctx context.Context, t *Tool, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -107,8 +113,7 @@ func toolStatus(ctx context.Context, res *mcp.CallToolResult, err error) string 
 }
 
 func (e *Engine) serveTool(ctx context.Context, c *Call, t *Tool, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	unknown := &Fault{Kind: Invalid, Field: "name", Message: fmt.Sprintf("unknown tool %q", t.Listed.Name)}
-	if err := t.Access.admit(ctx, c, unknown); err != nil {
+	if err := t.Access.admit(ctx, c, unknown("tool", t.Listed.Name)); err != nil {
 		return nil, e.sanitize(ctx, c, err)
 	}
 	e.used(ctx, c, t.Deprecated, "tool", t.Listed.Name)
