@@ -22,16 +22,16 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Args[1:]); err != nil {
+	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "client:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, args []string, out io.Writer) error {
 	switch {
 	case len(args) >= 3 && args[0] == "first":
-		return first(ctx, args[1], args[2], args[3:]...)
+		return first(ctx, out, args[1], args[2], args[3:]...)
 	case len(args) == 3 && args[0] == "sessions":
 		count, err := strconv.Atoi(args[2])
 		if err != nil {
@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 // first polls without a pause: the first answer may come within milliseconds.
-func first(ctx context.Context, url, name string, args ...string) error {
+func first(ctx context.Context, out io.Writer, url, name string, args ...string) error {
 	start := time.Now()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stderr = os.Stderr
@@ -52,8 +52,8 @@ func first(ctx context.Context, url, name string, args ...string) error {
 	}
 	for time.Since(start) < 10*time.Second {
 		if _, err := post(ctx, url, "", modernCall, modernHeaders); err == nil {
-			fmt.Printf("%.1f %d\n", float64(time.Since(start).Microseconds())/1000, cmd.Process.Pid)
-			return nil
+			_, err := fmt.Fprintf(out, "%.1f %d\n", float64(time.Since(start).Microseconds())/1000, cmd.Process.Pid)
+			return err
 		}
 	}
 	return errors.Join(fmt.Errorf("%s does not answer at %s", name, url), cmd.Process.Kill())

@@ -43,7 +43,6 @@ func TestPace(t *testing.T) {
 	waitFor(Percent)
 	data := make([]byte, 96<<20)
 	waitFor(least)
-	runtime.KeepAlive(data)
-	data = nil
+	runtime.KeepAlive(data) // until here
 	waitFor(Percent)
 }

@@ -53,9 +53,7 @@ type ParamHeaders []ParamHeader
 // x-mcp-header, at any depth of properties.
 func CompileParamHeaders(schema json.RawMessage) (ParamHeaders, error) {
 	var root headerSchema
-	if json.Unmarshal(schema, &root) != nil {
-		return nil, nil // whatever else it is, it marks nothing
-	}
+	_ = json.Unmarshal(schema, &root) // whatever else it is, it marks nothing
 	var found ParamHeaders
 	if err := root.collect(nil, &found); err != nil {
 		return nil, err
