@@ -38,11 +38,11 @@ func (e *Engine) byLane(ctx context.Context, f *call.Facts, m *protocol.Message)
 	})
 	defer lane.Close()
 	if _, err := connectModern(e.cfg.Server, lane, ""); err != nil {
-		return nil, e.asWireError(f, err)
+		return nil, e.asWireError(ctx, f, err)
 	}
 	raw, err := inwardParams(m, nil)
 	if err != nil {
-		return nil, e.asWireError(f, err)
+		return nil, e.asWireError(ctx, f, err)
 	}
 	id, _ := jsonrpc.MakeID(float64(laneID))
 	key, release := e.cfg.Calls.Put(f)
@@ -53,19 +53,19 @@ func (e *Engine) byLane(ctx context.Context, f *call.Facts, m *protocol.Message)
 	}
 	request := &jsonrpc.Request{ID: id, Method: m.Method, Params: raw, Extra: &mcp.RequestExtra{Header: header}}
 	if err := lane.Deliver(request); err != nil {
-		return nil, e.asWireError(f, err)
+		return nil, e.asWireError(ctx, f, err)
 	}
 	select {
 	case reply := <-replies:
-		return e.reply(f, m, reply)
+		return e.reply(ctx, f, m, reply)
 	case <-ctx.Done():
 	}
 	if m.Method == "subscriptions/listen" {
 		if reply := e.endListen(lane, replies); reply != nil {
-			return e.reply(f, m, reply)
+			return e.reply(ctx, f, m, reply)
 		}
 	}
-	return nil, e.asWireError(f, context.Cause(ctx)) // closing the lane cancels the handler
+	return nil, e.asWireError(ctx, f, context.Cause(ctx)) // closing the lane cancels the handler
 }
 
 // endListen ends a subscription and returns its result, nil when it gives none.
@@ -98,9 +98,9 @@ func forward(f *call.Facts, msg *jsonrpc.Request) error {
 	return nil
 }
 
-func (e *Engine) reply(f *call.Facts, m *protocol.Message, reply *jsonrpc.Response) (json.RawMessage, *jsonrpc.Error) {
+func (e *Engine) reply(ctx context.Context, f *call.Facts, m *protocol.Message, reply *jsonrpc.Response) (json.RawMessage, *jsonrpc.Error) {
 	if reply.Error != nil {
-		return nil, e.asWireError(f, reply.Error)
+		return nil, e.asWireError(ctx, f, reply.Error)
 	}
 	if m.Method == "subscriptions/listen" {
 		if patched, err := withMember(reply.Result, f.ID, "_meta", protocol.MetaSubscription); err == nil {

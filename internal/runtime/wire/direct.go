@@ -92,20 +92,20 @@ func (p *params) meta() mcp.Meta {
 
 // direct calls the server's middleware and dispatch.
 func (e *Engine) direct(ctx context.Context, f *call.Facts, m *protocol.Message,
-	make func(*mcp.ServerSession, *mcp.RequestExtra, *params) mcp.Request,
+	build func(*mcp.ServerSession, *mcp.RequestExtra, *params) mcp.Request,
 ) (json.RawMessage, *jsonrpc.Error) {
 	p := &params{message: m}
-	request := make(e.session, &mcp.RequestExtra{Header: f.Header}, p)
+	request := build(e.session, &mcp.RequestExtra{Header: f.Header}, p)
 	if p.fault != nil {
 		return nil, p.fault
 	}
 	res, err := e.receive(call.NewContext(ctx, f), m.Method, request)
 	if err != nil {
-		return nil, e.asWireError(f, err)
+		return nil, e.asWireError(ctx, f, err)
 	}
 	raw, err := e.encodeResult(res)
 	if err != nil {
-		return nil, e.asWireError(f, err)
+		return nil, e.asWireError(ctx, f, err)
 	}
 	return raw, nil
 }

@@ -167,12 +167,16 @@ func wanted(f *call.Facts, request *jsonrpc.Request) bool {
 }
 
 // asWireError returns err as it goes out. Errors without a code are not meant
-// for clients.
-func (e *Engine) asWireError(f *call.Facts, err error) *jsonrpc.Error {
-	var wire *jsonrpc.Error
-	if errors.As(err, &wire) {
+// for clients; the front rewords what the SDK says of its own types.
+func (e *Engine) asWireError(ctx context.Context, f *call.Facts, err error) *jsonrpc.Error {
+	if wire, ok := err.(*jsonrpc.Error); ok { //nolint:errorlint // a wrapped one says less than the whole
 		return wire
 	}
-	e.cfg.Logger.Error("request failed", "requestId", f.RequestID, "method", f.Method, "error", err)
+	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) {
+		return &jsonrpc.Error{Code: wire.Code, Message: err.Error(), Data: wire.Data}
+	}
+	if ctx.Err() == nil { // else nobody waits for it
+		e.cfg.Logger.Error("request failed", "requestId", f.RequestID, "method", f.Method, "error", err)
+	}
 	return (&refusal{code: protocol.CodeInternal, message: "internal error"}).wireError(f.RequestID)
 }

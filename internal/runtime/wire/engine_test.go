@@ -195,6 +195,8 @@ func TestEngine(t *testing.T) {
 		{name: "capabilities of another type", request: request{"tools/call", `,"io.modelcontextprotocol/clientCapabilities":{"sampling":7}`, `,"name":"client"`}, code: -32602, fault: "clientCapabilities"},
 		{name: "prompt arguments of another type", request: request{"prompts/get", "", `,"name":"p","arguments":{"a":1}`}, code: -32602, fault: "params.arguments"},
 		{name: "cursor of another type", request: request{"tools/list", "", `,"cursor":1`}, code: -32602, fault: "params.cursor"},
+		{name: "subscriptions of another type", request: request{"subscriptions/listen", "", `,"notifications":{"toolsListChanged":7}`}, code: -32602, fault: "toolsListChanged"},
+		{name: "no subscriptions", request: request{"subscriptions/listen", "", ""}, code: -32602, fault: "notifications"},
 		{name: "state of another type", request: request{"tools/call", "", `,"name":"client","requestState":{}`}, code: -32602, fault: "params.requestState"},
 	}
 	for _, tt := range tests {
