@@ -75,3 +75,14 @@ func TestWaitingHoldsNoSlot(t *testing.T) {
 		})
 	}
 }
+
+// TestSlotIsFreeWithTheAnswer: a client that waits for each answer never has
+// more than one call.
+func TestSlotIsFreeWithTheAnswer(t *testing.T) {
+	build := limited(func(cfg *famcp.Config) { cfg.MCP.RateLimit.MaxConcurrentPerSubject = 1 })
+	famcptest.Eras(t, build, func(t *testing.T, c *famcptest.Client) {
+		for range 200 {
+			famcptest.Call[string](t, c, "quick", nil)
+		}
+	})
+}

@@ -129,6 +129,9 @@ func TestRateLimitComesAfterAuthorization(t *testing.T) {
 	}
 }
 
+// ended waits for the end of a "block" and returns why it ended.
+func (fx *fixture) ended() error { return <-fx.left }
+
 // call calls a tool in the current bubble.
 func (fx *fixture) call(t *testing.T, session, tool, id string) (r *recorder, cancel func(), done chan struct{}) {
 	t.Helper()
@@ -155,15 +158,15 @@ func TestCallSlots(t *testing.T) {
 		name, tool string
 		end        func(fx *fixture, cancel func()) // of a call that runs
 	}{
-		{"returns", "block", func(fx *fixture, _ func()) { fx.leave <- struct{}{}; <-fx.left }},
+		{"returns", "block", func(fx *fixture, _ func()) { fx.leave <- struct{}{}; _ = fx.ended() }},
 		{"is given up", "block", func(fx *fixture, cancel func()) {
 			cancel()
 			synctest.Wait()
 			select {
-			case <-fx.left:
 			case fx.leave <- struct{}{}: // a legacy call goes on
-				<-fx.left
+			default:
 			}
+			_ = fx.ended()
 		}},
 		{"fails", "fail", nil},
 		{"is unknown", "nothing", nil},
@@ -214,7 +217,7 @@ func TestLegacyCallKeepsItsSlot(t *testing.T) {
 		_, cancel, done = fx.inBubble(t, "POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, session)
 		defer cancel()
 		<-done
-		<-fx.left
+		_ = fx.ended()
 		synctest.Wait()
 		if got := fx.status(t, session, "echo", "8"); got != 200 {
 			t.Errorf("after its end: status %d, want 200", got)
@@ -240,7 +243,7 @@ func TestDuplicateGivesItsSlotBack(t *testing.T) {
 			t.Errorf("another: status %d, want 200", got)
 		}
 		fx.leave <- struct{}{}
-		<-fx.left
+		_ = fx.ended()
 		<-done
 		_ = fx.Close(t.Context())
 	})
@@ -268,7 +271,7 @@ func TestOnlyCallsNeedSlots(t *testing.T) {
 		}
 	}
 	fx.leave <- struct{}{}
-	<-fx.left
+	_ = fx.ended()
 	<-answered
 }
 

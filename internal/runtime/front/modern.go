@@ -83,6 +83,7 @@ func (f *Front) serveModern(p *request) {
 	facts.Notify, facts.LogLevel = e.notify, m.MetaString(protocol.MetaLogLevel)
 	e.start()
 	result, fault := f.engine.Serve(ctx, facts, m)
+	facts.Release() // before the client can act on the answer
 	e.conclude(result, fault)
 	e.finish(ctx)
 }

@@ -44,7 +44,7 @@ func TestRequests(t *testing.T) {
 		if _, ok := l.Request(f); ok {
 			t.Error("admitted before the time to retry")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if _, ok := l.Request(f); !ok {
 			t.Error("refused at the time to retry")
 		}
@@ -76,7 +76,7 @@ func TestRequestsAtRandom(t *testing.T) {
 					if _, ok := l.Request(f); ok {
 						t.Fatalf("limit %d: admitted 1 ns before the time to retry", limit)
 					}
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 					if _, ok := l.Request(f); !ok {
 						t.Fatalf("limit %d: refused at the time to retry", limit)
 					}
