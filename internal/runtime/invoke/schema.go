@@ -25,6 +25,7 @@ type Schema struct {
 	schema   *jsonschema.Schema
 	resolved *jsonschema.Resolved
 	defaults bool
+	optional bool // an empty object is valid, and nothing is filled in
 }
 
 // SchemaFor infers the schema of the JSON form of t.
@@ -105,6 +106,7 @@ func newSchema(raw json.RawMessage, s *jsonschema.Schema) (*Schema, error) {
 		return nil, fmt.Errorf("the schema does not resolve: %w", err)
 	}
 	out := &Schema{schema: s, resolved: resolved, defaults: hasDefault(s), IsObject: s.Type == "object"}
+	out.optional = !out.defaults && resolved.Validate(map[string]any{}) == nil
 	members, ok := orderedMembers(raw)
 	if !ok {
 		return nil, fmt.Errorf("the schema is %s; it must be an object", raw)
@@ -242,6 +244,9 @@ func hasDefault(s *jsonschema.Schema) bool {
 func (s *Schema) Check(raw json.RawMessage) (json.RawMessage, []protocol.Violation) {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
+	}
+	if s.optional && string(raw) == "{}" {
+		return raw, nil
 	}
 	if !s.defaults && !longNumbers(raw) {
 		var v any

@@ -73,6 +73,10 @@ func (p *params) read(name string, v any) {
 	if !ok || json.Unmarshal(raw, v) == nil || p.fault != nil {
 		return
 	}
+	p.refuse(name)
+}
+
+func (p *params) refuse(name string) {
 	p.fault = (&refusal{
 		protocol.CodeInvalidParams, "params." + name + " is not of the type that the method takes",
 		protocol.ErrorData{Field: name, Reason: "type"},
@@ -82,12 +86,48 @@ func (p *params) read(name string, v any) {
 // meta returns params._meta as the SDK would. Numbers of the progress token
 // stay exact, because the token goes back to the client.
 func (p *params) meta() mcp.Meta {
-	var out mcp.Meta
-	_ = json.Unmarshal(p.message.Params["_meta"], &out) // an object, the front has seen
-	if _, number := out["progressToken"].(float64); number {
-		out["progressToken"] = json.Number(p.message.Meta["progressToken"])
+	out := make(mcp.Meta, len(p.message.Meta))
+	for key, raw := range p.message.Meta {
+		switch {
+		case raw[0] == '"':
+			out[key] = p.message.MetaString(key)
+		case string(raw) == "{}":
+			out[key] = map[string]any{}
+		default:
+			var v any
+			_ = json.Unmarshal(raw, &v) // a part of valid JSON
+			if _, number := v.(float64); number && key == "progressToken" {
+				v = json.Number(raw)
+			}
+			out[key] = v
+		}
 	}
+	p.checkClient(out)
 	return out
+}
+
+// checkClient applies to the client's own description what the SDK does when
+// it reads a message: its accessors drop what they cannot decode.
+func (p *params) checkClient(meta mcp.Meta) {
+	if info, ok := meta[protocol.MetaClientInfo]; ok && !describes(info, p.message.Meta[protocol.MetaClientInfo]) {
+		p.refuse("_meta." + protocol.MetaClientInfo)
+	}
+	raw := p.message.Meta[protocol.MetaCapabilities]
+	if string(raw) != "{}" && json.Unmarshal(raw, &mcp.ClientCapabilities{}) != nil {
+		p.refuse("_meta." + protocol.MetaCapabilities)
+	}
+}
+
+// describes reports whether v, decoded from raw, is an implementation.
+func describes(v any, raw json.RawMessage) bool {
+	info, ok := v.(map[string]any)
+	for _, member := range info {
+		if _, text := member.(string); !text {
+			// Not just names: let the SDK's type decide.
+			return ok && json.Unmarshal(raw, &mcp.Implementation{}) == nil
+		}
+	}
+	return ok
 }
 
 // direct calls the server's middleware and dispatch.

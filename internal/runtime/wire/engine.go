@@ -107,31 +107,10 @@ func (e *Engine) Close() { _ = e.lane.Close() }
 // returns its result or the error to answer with. It returns when ctx is done;
 // a subscription that has begun still gives its result then.
 func (e *Engine) Serve(ctx context.Context, f *call.Facts, m *protocol.Message) (json.RawMessage, *jsonrpc.Error) {
-	if fault := checkMeta(m); fault != nil {
-		return nil, fault
-	}
 	if method, ok := directMethods[m.Method]; ok {
 		return e.direct(ctx, f, m, method)
 	}
 	return e.byLane(ctx, f, m)
-}
-
-// checkMeta applies to the client's own description what the SDK does when it
-// reads a message.
-func checkMeta(m *protocol.Message) *jsonrpc.Error {
-	invalid := func(key string) *jsonrpc.Error {
-		return (&refusal{
-			protocol.CodeInvalidParams, "_meta." + key + " is not of the type that it has",
-			protocol.ErrorData{Field: "_meta." + key, Reason: "type"},
-		}).wireError("")
-	}
-	if raw, ok := m.Meta[protocol.MetaClientInfo]; ok && json.Unmarshal(raw, &mcp.Implementation{}) != nil {
-		return invalid(protocol.MetaClientInfo)
-	}
-	if raw := m.Meta[protocol.MetaCapabilities]; string(raw) != "{}" && json.Unmarshal(raw, &mcp.ClientCapabilities{}) != nil {
-		return invalid(protocol.MetaCapabilities)
-	}
-	return nil
 }
 
 // outward takes what handlers of direct calls send on their way.

@@ -1,6 +1,7 @@
 // Package wire carries messages between clients and the one [mcp.Server]: a
-// [Lane] is a connection of the SDK that we feed, and [Stdio] serves both
-// protocol eras over one pair of streams with lanes.
+// [Lane] is a connection of the SDK that we feed, [Stdio] serves both protocol
+// eras over one pair of streams with lanes, and [Engine] serves the modern
+// requests that come by HTTP.
 package wire
 
 /*
