@@ -97,7 +97,7 @@ func newVersionCmd(app *App, run func(context.Context, *versionOptions) error) *
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), opts) },
 	}
-	cmd.Flags().BoolVar(&opts.JSON, "json", false, "Print one JSON document")
+	cmd.Flags().BoolVar(&opts.JSON, "json", false, "Print one JSON document.")
 	return cmd
 }
 

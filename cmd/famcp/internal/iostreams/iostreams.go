@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/term"
 )
@@ -42,7 +43,7 @@ func System(getenv func(string) string) *IOStreams {
 		InTTY:      term.IsTerminal(int(os.Stdin.Fd())),
 		OutTTY:     term.IsTerminal(int(os.Stdout.Fd())),
 		ErrTTY:     term.IsTerminal(int(os.Stderr.Fd())),
-		Unattended: getenv("CI") != "",
+		Unattended: !slices.Contains([]string{"", "0", "false"}, getenv("CI")),
 		Color:      !dumb && getenv("NO_COLOR") == "",
 		Accessible: dumb || getenv("ACCESSIBLE") != "",
 	}
