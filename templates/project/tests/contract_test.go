@@ -94,7 +94,9 @@ func TestToolsAreDescribed(t *testing.T) {
 				t.Errorf("%s: annotations (-want +got):\n%s", tool.Name, diff)
 			}
 			checkSchema(t, tool.Name+": input", tool.InputSchema)
-			checkSchema(t, tool.Name+": output", tool.OutputSchema)
+			if tool.OutputSchema != nil { // a tool that answers with a text has none
+				checkSchema(t, tool.Name+": output", tool.OutputSchema)
+			}
 		}
 	})
 }
@@ -112,8 +114,8 @@ func checkSchema(t *testing.T, what string, sent any) {
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		t.Fatal(err)
 	}
-	if len(schema.Properties) == 0 || schema.AdditionalProperties != false {
-		t.Errorf("%s: %s, want properties and no others", what, raw)
+	if schema.AdditionalProperties != false {
+		t.Errorf("%s: %s, want no properties but those it describes", what, raw)
 	}
 	for name, property := range schema.Properties {
 		if property.Description == "" {
