@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,7 +29,7 @@ func TestInterrupts(t *testing.T) {
 	codes := map[int]int{}
 	for i := range moments {
 		existing := i%2 == 1 // an empty directory is filled another way
-		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i/2%2]
+		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}[i/2%3]
 		t.Run(fmt.Sprintf("%d of %d, %s, existing=%v", i+1, moments, sig, existing), func(t *testing.T) {
 			dir := t.TempDir()
 			target := filepath.Join(dir, "demo")
@@ -78,43 +77,62 @@ func TestInterrupts(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("an undisturbed run took %s; exit codes: %v", whole, codes)
+	if codes[130] == 0 {
+		t.Errorf("an undisturbed run took %s, and no signal met one; exit codes: %v", whole, codes)
+	}
+	if codes[130] == 0 {
+		t.Errorf("exit codes %v: none of the runs was interrupted while it ran", codes)
+	}
 }
 
-// Interrupts that hit while files are being written, however fast that is.
+// Signals that hit while files are being written, however fast that is.
 func TestInterruptWhileWriting(t *testing.T) {
-	for _, files := range []int{1, 20, 60} {
-		t.Run(strconv.Itoa(files), func(t *testing.T) {
-			dir := t.TempDir()
-			c := newDemo(dir)
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				_ = c.Wait()
-			}()
-			for running := true; running && len(list(t, dir)) < files; {
-				select {
-				case <-ended:
-					running = false
-				default:
+	for files, sig := range map[int]syscall.Signal{1: syscall.SIGINT, 20: syscall.SIGTERM, 60: syscall.SIGHUP} {
+		t.Run(fmt.Sprintf("%s at file %d", sig, files), func(t *testing.T) {
+			const attempts = 20
+			for range attempts {
+				if interruptAt(t, files, sig) == 130 {
+					return
 				}
 			}
-			_ = c.Process.Signal(os.Interrupt)
-			<-ended
-			got := list(t, dir)
-			if code := c.ProcessState.ExitCode(); code == 130 && len(got) > 0 {
-				t.Errorf("code = 130 and left behind:\n%s", strings.Join(got, "\n"))
-			}
-			for _, name := range got {
-				if !strings.HasPrefix(name, "demo") {
-					t.Errorf("left %s behind", name)
-				}
-			}
+			t.Errorf("famcp was done before the signal in each of %d attempts", attempts)
 		})
 	}
+}
+
+// interruptAt sends sig to a famcp once it has written as many files, checks
+// what it leaves, and returns its exit code.
+func interruptAt(t *testing.T, files int, sig syscall.Signal) int {
+	t.Helper()
+	dir := t.TempDir()
+	c := newDemo(dir)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.Wait()
+	}()
+	for running := true; running && len(list(t, dir)) < files; {
+		select {
+		case <-ended:
+			running = false
+		default:
+		}
+	}
+	_ = c.Process.Signal(sig)
+	<-ended
+	code, got := c.ProcessState.ExitCode(), list(t, dir)
+	if code == 130 && len(got) > 0 {
+		t.Errorf("code = 130 and left behind:\n%s", strings.Join(got, "\n"))
+	}
+	for _, name := range got {
+		if !strings.HasPrefix(name, "demo") {
+			t.Errorf("code = %d and left %s behind", code, name)
+		}
+	}
+	return code
 }
 
 func newDemo(dir string) *exec.Cmd {

@@ -31,10 +31,11 @@ type App struct {
 }
 
 // Main runs the command line args, without the program's name, and returns the
-// exit code. Until it returns SIGINT and SIGTERM cancel the running command,
+// exit code. Until it returns SIGINT, SIGTERM and SIGHUP, the end of its
+// terminal, cancel the running command,
 // which then puts everything back; a second signal does not break that off.
 func Main(args []string, app *App) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 
 	// Whatever cobra refuses before a command runs is the command line's fault.
