@@ -32,8 +32,8 @@ type App struct {
 
 // Main runs the command line args, without the program's name, and returns the
 // exit code. Until it returns SIGINT, SIGTERM and SIGHUP, the end of its
-// terminal, cancel the running command,
-// which then puts everything back; a second signal does not break that off.
+// terminal, cancel the running command, which then puts everything back; a
+// second signal does not break that off.
 func Main(args []string, app *App) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -72,9 +72,29 @@ serves old and new MCP clients over HTTP and stdio.`,
 	root.AddCommand(
 		newNewCmd(app, newRun),
 		newVersionCmd(app, versionRun),
-		&cobra.Command{Use: "exit-codes", Short: "Exit codes of famcp", Long: exitCodes},
+		&cobra.Command{Use: "exit-codes", Short: "Exit codes of famcp", Long: exitCodes, Args: cobra.NoArgs, Run: func(*cobra.Command, []string) {
+			fmt.Fprintln(app.IO.Out, exitCodes)
+		}},
 	)
+	root.SetHelpCommand(newHelpCmd(root))
 	return root
+}
+
+// newHelpCmd is cobra's help command, but for a topic that does not exist:
+// that is a usage error here.
+func newHelpCmd(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return &usageError{err: fmt.Errorf("there is no help about %q; run \"famcp help\" for what there is", strings.Join(args, " "))}
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
 }
 
 // printError tells the person what went wrong with cmd. An interrupt is no error.
@@ -96,9 +116,13 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	best, distance := "", 3
+	if short := unknown.GetSpecifiedShortnames(); short != "" {
+		return fmt.Errorf("%w; for a directory called -%s write ./-%s", err, short, short)
+	}
+	name := unknown.GetSpecifiedName()
+	best, distance := "", min(3, len(name))
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := editDistance(unknown.GetSpecifiedName(), f.Name); d < distance && !f.Hidden {
+		if d := editDistance(name, f.Name); d < distance && !f.Hidden {
 			best, distance = f.Name, d
 		}
 	})
