@@ -20,7 +20,8 @@ func CallFor(c *invoke.Call) *Call { return &Call{c: c} }
 func Relax(_ call.Testing, s *Server) {
 	s.starting.Lock()
 	defer s.starting.Unlock()
-	if limit := &s.cfg.MCP.RateLimit; *limit == DefaultConfig().MCP.RateLimit {
+	limit, standard := &s.cfg.MCP.RateLimit, &DefaultConfig().MCP.RateLimit
+	if limit.MaxRequests == standard.MaxRequests && limit.Window == standard.Window {
 		limit.MaxRequests = 0
 	}
 }

@@ -51,7 +51,7 @@ func Eras(t *testing.T, build func(testing.TB) *famcp.Server, f func(*testing.T,
 
 // Connect serves s and returns a client that speaks the given revision. A
 // server may be connected to several times; it is closed with the test. Every
-// limit of its configuration holds but for mcp.rateLimit left as it is by
+// limit of its configuration holds but for mcp.rateLimit.maxRequests left at its
 // default: a test may send more than 100 requests in a minute.
 func Connect(t testing.TB, s *famcp.Server, revision string) *Client {
 	t.Helper()
