@@ -56,12 +56,12 @@ func Defaults(name string, r Release) Answers {
 
 // Resolve completes what was given, by key, with the defaults and checks the whole. Its error is [Violations].
 func Resolve(given map[string]string, r Release) (Answers, error) {
-	name := given["name"]
+	name := strings.TrimSpace(given["name"])
 	if checkName(name) != "" {
 		name = "my-server" // a bad name is one violation, not three
 	}
 	a := Defaults(name, r)
-	a.Name = given["name"]
+	a.Name = ""
 	var bad Violations
 	for key := range given {
 		if !slices.ContainsFunc(questions, func(q Question) bool { return q.Key == key }) {
@@ -114,12 +114,15 @@ func (a Answers) byKey() map[string]any {
 // ParseAnswers reads an answers file, YAML or JSON, into texts by key, ready for [Resolve]. It takes one flat
 // mapping of known keys; anything else is an error that names the line.
 func ParseAnswers(data []byte) (map[string]string, error) {
+	if err := checkText(data); err != nil {
+		return nil, err
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return map[string]string{}, nil
 	} else if err != nil {
-		return nil, err
+		return nil, syntaxError(err)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one document; give the answers in one")
@@ -134,6 +137,9 @@ func ParseAnswers(data []byte) (map[string]string, error) {
 	given := make(map[string]string, len(root.Content)/2)
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
+		if key.Kind != yaml.ScalarNode {
+			return nil, fmt.Errorf("line %d: the key of an answer must be a single word", key.Line)
+		}
 		if !slices.Contains(keys(), key.Value) {
 			return nil, fmt.Errorf("line %d: unknown answer %q; the keys are %s", key.Line, key.Value, strings.Join(keys(), ", "))
 		}
@@ -143,11 +149,39 @@ func ParseAnswers(data []byte) (map[string]string, error) {
 		if value.Kind != yaml.ScalarNode {
 			return nil, fmt.Errorf("line %d: answer %q must be a single value", value.Line, key.Value)
 		}
+		if value.Style&yaml.TaggedStyle != 0 && !slices.Contains(scalarTags, value.ShortTag()) {
+			return nil, fmt.Errorf("line %d: answer %q has the tag %s; remove it", value.Line, key.Value, value.Tag)
+		}
 		if value.Tag != "!!null" { // an empty value leaves the question open
 			given[key.Value] = value.Value
 		}
 	}
 	return given, nil
+}
+
+// scalarTags are the tags whose values are what they look like.
+var scalarTags = []string{"!!str", "!!int", "!!bool", "!!float", "!!null"}
+
+// checkText finds what no YAML file may contain, with its line, which the YAML library does not tell.
+func checkText(data []byte) error {
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		bad := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }
+		if !utf8.Valid(text) || bytes.ContainsFunc(text, bad) {
+			return fmt.Errorf("line %d: must be UTF-8 text without control characters", line)
+		}
+	}
+	return nil
+}
+
+// syntaxError is an error of the YAML library with its line, which the library leaves out when it is the first.
+func syntaxError(err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if !strings.HasPrefix(text, "line ") {
+		text = "line 1: " + text
+	}
+	return errors.New(text)
 }
 
 // NameFromDir is the project name that a target directory suggests: its last element, when that is a valid name.

@@ -2,14 +2,18 @@ package scaffold
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/famcp/famcp/internal/testkit"
 )
 
 func TestCheckName(t *testing.T) {
-	good := []string{"a", "my-server", "a1", "x--y", strings.Repeat("a", 63), "goat", "config2"}
+	good := []string{"a", "my-server", "a1", "x--y", strings.Repeat("a", 63), "goat", "config2", "v1x", "vx"}
 	for _, name := range good {
 		if rule := checkName(name); rule != "" {
 			t.Errorf("name %q %s, want it accepted", name, rule)
@@ -19,7 +23,7 @@ func TestCheckName(t *testing.T) {
 		"", " ", "A", "My-Server", "1a", "-a", "--help", "a-", "a_b", "a.b", "a/b", `a\b`, "a b", "a\nb", "a\x00b", "ä", "服务", "a\u200bb",
 		"..", ".", "~", "$HOME", "a;b", "a'b", `a"b`, "{{a}}", strings.Repeat("a", 64), strings.Repeat("a", 100),
 		"main", "test", "vendor", "internal", "go", "func", "string", "len", "famcp", "con", "nul", "com1", "lpt9",
-		"config", "docs", "deploy", "tests", "cmd", "std", "all",
+		"config", "docs", "deploy", "tests", "cmd", "std", "all", "license", "dockerfile", "v0", "v1", "v2", "v10",
 	}
 	for _, name := range bad {
 		if checkName(name) == "" {
@@ -53,6 +57,8 @@ func TestCheckModule(t *testing.T) {
 		{"https://example.com/x", "must be a Go module path"},
 		{"example.com/\"x", "invalid char"},
 		{"github.com/famcp/famcp", "must not be inside github.com/famcp/famcp"},
+		{"github.com/modelcontextprotocol/go-sdk", "the module of a dependency"},
+		{"github.com/modelcontextprotocol/go-sdk/x", ""},
 		{"github.com/famcp/famcp/x", "must not be inside github.com/famcp/famcp"},
 		{"example.com/" + strings.Repeat("a", 200), "at most 200 bytes"},
 	}
@@ -116,12 +122,24 @@ func TestResolve(t *testing.T) {
 			given: map[string]string{"name": "demo", "port": "8080", "examples": "no", "ci": "none", "title": "T"},
 			want:  func(a *Answers) { a.Port, a.Examples, a.CI, a.Title = 8080, false, "none", "T" },
 		},
+		{
+			name:  "space around answers",
+			given: map[string]string{"name": " demo\n", "title": " T ", "port": " 8080 ", "ci": "none ", "author": "  "},
+			want:  func(a *Answers) { a.Title, a.Port, a.CI = "T", 8080, "none" },
+		},
+		{name: "y is yes", given: map[string]string{"name": "demo", "examples": "Y"}},
+		{name: "n is no", given: map[string]string{"name": "demo", "examples": "n"}, want: func(a *Answers) { a.Examples = false }},
+		{
+			name:  "nothing to see",
+			given: map[string]string{"name": "demo", "title": "\u200b", "description": "\u2060 \u00ad", "author": "\ufeff"},
+			err:   "title (--title) must not be blank\ndescription (--description) must not be blank\nauthor (--author) must not be blank",
+		},
 		{name: "no name", given: map[string]string{}, err: "name (--name) is missing; " + nameRule},
 		{name: "a bad name is one violation", given: map[string]string{"name": "ÄX"}, err: `name (--name) ` + nameRule + `, not "ÄX"`},
 		{
 			name:  "wrong types",
 			given: map[string]string{"name": "demo", "port": "80x", "examples": "maybe"},
-			err:   "port (--port) must be a whole number, not \"80x\"\nexamples (--examples) must be true or false, not \"maybe\"",
+			err:   "port (--port) must be a whole number, not \"80x\"\nexamples (--examples) must be yes or no, not \"maybe\"",
 		},
 		{
 			name:  "unknown key",
@@ -167,7 +185,15 @@ func TestParseAnswers(t *testing.T) {
 		{name: "list", text: "- name\n", err: "line 1: want a mapping"},
 		{name: "nested", text: "name: [a]\n", err: `line 1: answer "name" must be a single value`},
 		{name: "two documents", text: "name: a\n---\nname: b\n", err: "more than one document"},
-		{name: "not YAML", text: "name: \"a\n", err: "yaml: "},
+		{name: "not YAML", text: "{", err: "line 1: "},
+		{name: "not YAML on another line", text: "name: a\nport: 1: 2\n", err: "line 2: "},
+		{name: "control character", text: "name: a\ntitle: b\x1bc\n", err: "line 2: must be UTF-8 text without control characters"},
+		{name: "not UTF-8", text: "name: a\n\n\ntitle: \xff\n", err: "line 4: must be UTF-8"},
+		{name: "text that YAML takes for a date", text: "title: 2026-01-02\n", want: map[string]string{"title": "2026-01-02"}},
+		{name: "tag of a text", text: "title: !!str 12\n", want: map[string]string{"title": "12"}},
+		{name: "binary", text: "name: a\ntitle: !!binary aGk=\n", err: `line 2: answer "title" has the tag !!binary; remove it`},
+		{name: "tag of one's own", text: "title: !secret x\n", err: `line 1: answer "title" has the tag !secret; remove it`},
+		{name: "list as a key", text: "name: a\n? [a]\n: b\n", err: "line 2: the key of an answer must be a single word"},
 		{name: "alias", text: "name: &a demo\ntitle: *a\n", err: `line 2: answer "title" must be a single value`},
 	}
 	for _, tt := range tests {
@@ -214,5 +240,21 @@ func TestNameFromDir(t *testing.T) {
 	want := `the directory name "My Server" cannot name the project: it ` + nameRule + `, not "My Server"; pass --name`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// The binary lies beside the files of the project, on some file systems whatever the case.
+func TestNoNameIsAnEntryOfTheProject(t *testing.T) {
+	o := testOptions(filepath.Join(t.TempDir(), "demo"))
+	o.Templates = os.DirFS(filepath.Join(testkit.Checkout(t), "templates"))
+	files, err := project(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		entry, _, _ := strings.Cut(f.Path, "/")
+		if checkName(strings.ToLower(entry)) == "" {
+			t.Errorf("a project may have the name of its entry %s", entry)
+		}
 	}
 }

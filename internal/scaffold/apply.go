@@ -48,7 +48,7 @@ func (p *Plan) apply(ctx context.Context, progress Progress, d disk) (_ *Result,
 	// A rename onto a directory fails on most systems, so an existing target gets the entries one by one.
 	if err = stage(ctx, d, staging, files, progress); err == nil {
 		if p.Target.State == Absent {
-			err = d.Rename(staging, p.Target.Dir)
+			err = moveDir(d, staging, p.Target.Dir)
 		} else {
 			err = moveEntries(ctx, d, staging, p.Target.Dir)
 		}
@@ -104,6 +104,22 @@ func parents(name string) []string {
 	return dirs
 }
 
+// moveDir renames the directory from to the path to, which did not exist a moment ago.
+func moveDir(d disk, from, to string) error {
+	err := d.Rename(from, to)
+	if err == nil {
+		return nil
+	}
+	if _, e := os.Lstat(to); e == nil {
+		return appeared(to)
+	}
+	return err
+}
+
+func appeared(path string) error {
+	return fmt.Errorf("%q appeared meanwhile; choose another target", path)
+}
+
 // moveEntries moves all that is in the directory from to the directory to, or nothing. Of a directory that is in both
 // it moves the entries.
 func moveEntries(ctx context.Context, d disk, from, to string) error {
@@ -141,7 +157,7 @@ func walkMoves(from, to string, move func(source, target string) error) error {
 		case err == nil && info.IsDir() && entry.IsDir():
 			err = walkMoves(source, target, move)
 		case err == nil:
-			err = fmt.Errorf("%q appeared meanwhile", target)
+			err = appeared(target)
 		}
 		if err != nil {
 			return err

@@ -132,7 +132,7 @@ func TestPlanNewRefuses(t *testing.T) {
 	}{
 		{"bad answers", func(o *NewOptions) { o.Answers.Port = 0; o.Answers.CI = "x" }, "port (--port) must be"},
 		{"module mode of an unpublished famcp", func(o *NewOptions) { o.Answers.Runtime = "module" }, "use vendored"},
-		{"a dependency as module path", func(o *NewOptions) { o.Answers.Module = "github.com/modelcontextprotocol/go-sdk" }, "is the one of a dependency"},
+		{"a dependency as module path", func(o *NewOptions) { o.Answers.Module = "github.com/modelcontextprotocol/go-sdk" }, "the module of a dependency"},
 		{"no runtime", func(o *NewOptions) { o.Runtime = nil }, "no source of the runtime"},
 		{"target taken", func(o *NewOptions) { o.Dir = "." }, "is not empty"},
 	}
@@ -471,22 +471,35 @@ func TestApplyIgnoresTheUmask(t *testing.T) {
 }
 
 func TestApplyDoesNotOverwriteWhatAppeared(t *testing.T) {
-	dir := filepath.Join(realTempDir(t), "demo")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	plan, err := PlanNew(t.Context(), testOptions(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("mine\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	_, err = plan.Apply(t.Context(), nil)
-	if err == nil || !strings.Contains(err.Error(), "appeared meanwhile") {
-		t.Errorf("error %v", err)
-	}
-	if diff := cmp.Diff(map[string]string{"main.go": "mine\n"}, tree(t, dir)); diff != "" {
-		t.Errorf("target (-want +got):\n%s", diff)
+	for _, before := range []State{Absent, Empty} {
+		t.Run(string(before), func(t *testing.T) {
+			base := realTempDir(t)
+			dir := filepath.Join(base, "demo")
+			mkdir := func() {
+				if err := os.Mkdir(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if before == Empty {
+				mkdir()
+			}
+			plan, err := PlanNew(t.Context(), testOptions(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before == Absent {
+				mkdir()
+			}
+			if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("mine\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err = plan.Apply(t.Context(), nil)
+			if err == nil || !strings.Contains(err.Error(), "appeared meanwhile; choose another target") {
+				t.Errorf("error %v", err)
+			}
+			if diff := cmp.Diff(map[string]string{"demo/": "", "demo/main.go": "mine\n"}, tree(t, base)); diff != "" {
+				t.Errorf("left (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -22,7 +22,7 @@ const (
 	Text   Kind = iota // one line
 	Number             // a whole number
 	Choice             // one of Question.Choices
-	Switch             // true or false
+	Switch             // yes or no
 )
 
 // A Question is one row of the table behind flags, form, answers file, manifest and documentation.
@@ -53,9 +53,10 @@ func (q Question) Text(a Answers) string {
 	}
 }
 
-// Set reads text as the answer to q into a. It fails, with a [Violation], only on text of the wrong type; [Question.Check]
-// has the other rules.
+// Set reads text, without the space around it, as the answer to q into a. It fails, with a [Violation], only on text of
+// the wrong type; [Question.Check] has the other rules.
 func (q Question) Set(a *Answers, text string) error {
+	text = strings.TrimSpace(text)
 	switch p := q.field(a).(type) {
 	case *int:
 		n, err := strconv.Atoi(text)
@@ -64,18 +65,26 @@ func (q Question) Set(a *Answers, text string) error {
 		}
 		*p = n
 	case *bool:
-		switch strings.ToLower(text) {
-		case "true", "yes", "on":
-			*p = true
-		case "false", "no", "off":
-			*p = false
-		default:
-			return q.violation(fmt.Sprintf("must be true or false, not %q", text))
+		yes, err := ParseYes(text)
+		if err != nil {
+			return q.violation(err.Error())
 		}
+		*p = yes
 	case *string:
 		*p = text
 	}
 	return nil
+}
+
+// ParseYes reads a yes or no as people and YAML write it. Its error reads on from what was asked: "must be yes or no, …".
+func ParseYes(text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "yes", "y", "true", "on":
+		return true, nil
+	case "no", "n", "false", "off":
+		return false, nil
+	}
+	return false, fmt.Errorf("must be yes or no, not %q", text)
 }
 
 // Check applies the rule of q to its answer in a; the error is a [Violation].
@@ -186,7 +195,10 @@ var questions = []Question{
 
 const nameRule = "must be 1 to 63 lower case letters, digits and dashes, beginning with a letter and not ending with a dash"
 
-var namePattern = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var (
+	namePattern    = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	versionPattern = regexp.MustCompile(`^v[0-9]+$`)
+)
 
 func checkName(name string) string {
 	if name == "" {
@@ -194,6 +206,9 @@ func checkName(name string) string {
 	}
 	if !namePattern.MatchString(name) {
 		return fmt.Sprintf("%s, not %q", nameRule, name)
+	}
+	if versionPattern.MatchString(name) {
+		return fmt.Sprintf("must not be %q, which at the end of a module path is a version", name)
 	}
 	for _, r := range reserved {
 		if slices.Contains(strings.Fields(r.names), name) {
@@ -212,7 +227,7 @@ var reserved = []struct{ why, names string }{
 		string true uint uint8 uint16 uint32 uint64 uintptr`},
 	{"which the go command treats specially", "all cmd main std test testdata tool vendor work"},
 	{"the name of this tool", "famcp"},
-	{"a directory of the project, where its binary goes", "config deploy docs internal tests third-party"},
+	{"the name of an entry beside which the binary goes", "config deploy dockerfile docs internal license tests"},
 	{"a device name on Windows", `aux com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 con lpt0 lpt1 lpt2 lpt3 lpt4 lpt5
 		lpt6 lpt7 lpt8 lpt9 nul prn`},
 }
@@ -231,11 +246,14 @@ func checkModule(path string) string {
 	if path == gomod.Runtime || strings.HasPrefix(path, gomod.Runtime+"/") {
 		return "must not be inside " + gomod.Runtime + ", the module of the runtime"
 	}
+	if slices.Contains(gomod.Requirements(), path) {
+		return fmt.Sprintf("must not be %q, the module of a dependency", path)
+	}
 	elements := strings.Split(path, "/")
 	if slices.Contains(elements, "vendor") {
 		return fmt.Sprintf("must not contain the element vendor, below which Go finds no packages to import; it is %q", path)
 	}
-	if last := elements[len(elements)-1]; strings.ContainsRune("-~", rune(last[0])) { // go build takes it for an option
+	if last := elements[len(elements)-1]; strings.ContainsRune("-~", rune(last[0])) { // refused by the go command
 		return fmt.Sprintf("must not end in an element that begins with %q: %q", last[0], path)
 	}
 	return ""
@@ -254,7 +272,8 @@ func checkLine(text string, minLen, maxLen int) string {
 	if n := utf8.RuneCountInString(text); n > maxLen {
 		return fmt.Sprintf("must be at most %d characters long, not %d", maxLen, n)
 	}
-	if minLen > 0 && strings.TrimSpace(text) == "" {
+	shows := func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
+	if (minLen > 0 || text != "") && !strings.ContainsFunc(text, shows) {
 		return "must not be blank"
 	}
 	return ""

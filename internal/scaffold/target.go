@@ -143,7 +143,7 @@ func (e *NotEmptyError) Error() string {
 	}
 	next := "choose another directory"
 	if len(e.Files) == 1 && strings.HasPrefix(e.Files[0], stagingPrefix) {
-		next = "an interrupted run left it behind, remove it"
+		next = "another famcp is writing here, or was killed: if none runs, remove it"
 	}
 	return fmt.Sprintf("target directory %q is not empty: it holds %s; %s", e.Dir, list, next)
 }

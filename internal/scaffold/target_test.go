@@ -54,7 +54,7 @@ func TestCheckTarget(t *testing.T) {
 			err: `is not empty: it holds "f00", "f01", "f02", "f03", "f04", "f05", "f06", "f07", "f08", "f09" and 2 more; choose another directory`,
 		},
 		{name: "files beside .git", dir: filepath.Join(base, "with git"), err: `it holds "a b"; choose`},
-		{name: "left behind", dir: filepath.Join(base, "left"), err: `it holds ".famcp-new-123"; an interrupted run left it behind, remove it`},
+		{name: "left behind", dir: filepath.Join(base, "left"), err: `it holds ".famcp-new-123"; another famcp is writing here, or was killed: if none runs, remove it`},
 		{name: "a file", dir: touch("file"), err: "is a file, not a directory"},
 		{name: "link to nowhere", dir: link("nowhere", "to-nowhere"), err: `is a link to "nowhere", which does not exist`},
 		{name: "no parent", dir: filepath.Join(base, "no", "new"), err: "does not exist; create it first"},

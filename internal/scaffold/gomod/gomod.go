@@ -6,7 +6,6 @@ package gomod
 
 import (
 	_ "embed"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -67,16 +66,24 @@ func Module(path, version string, sums []string) (Files, error) {
 	return Files{mod, []byte(strings.Join(lines, ""))}, nil
 }
 
+// Requirements are the module paths that the go.mod of a project requires; none of them can be the project's own.
+func Requirements() []string {
+	f, err := modfile.Parse("go.mod", []byte(moduleMod), nil)
+	if err != nil {
+		panic(err) // the data is made by the package's test
+	}
+	paths := make([]string, len(f.Require))
+	for i, r := range f.Require {
+		paths[i] = r.Mod.Path
+	}
+	return paths
+}
+
 // fill puts path and version into the go.mod of a project.
 func fill(text, path, version string) ([]byte, error) {
 	f, err := modfile.Parse("go.mod", []byte(text), nil)
 	if err != nil {
 		return nil, err
-	}
-	for _, r := range f.Require {
-		if r.Mod.Path == path {
-			return nil, fmt.Errorf("module path %q is the one of a dependency; choose another", path)
-		}
 	}
 	if err := f.AddModuleStmt(path); err != nil {
 		return nil, err

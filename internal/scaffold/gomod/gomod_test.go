@@ -1,6 +1,7 @@
 package gomod_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,10 +71,12 @@ func TestModule(t *testing.T) {
 	}
 }
 
-func TestModulePathOfADependency(t *testing.T) {
-	_, err := gomod.Vendored("github.com/modelcontextprotocol/go-sdk", "")
-	if err == nil || !strings.Contains(err.Error(), "is the one of a dependency; choose another") {
-		t.Errorf("error %v", err)
+func TestRequirements(t *testing.T) {
+	got := gomod.Requirements()
+	for _, want := range []string{gomod.Runtime, "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("Requirements() = %q, want %q in it", got, want)
+		}
 	}
 }
 
