@@ -128,8 +128,10 @@ func TestDumbTerminal(t *testing.T) {
 	m.expect("HTTP port [3000]: ").press("0\n").expect("from 1 to 65535")
 	m.expect("HTTP port [3000]: ").press("\n")
 	m.expect("github, gitlab, both, none [github]: ").press("gitlab\n")
-	m.expect("yes, no [yes]: ").press("no\n")
-	m.expect("Create it?").press("\n").expect("Made demo")
+	m.expect("yes, no [yes]: ").press("maybe\n").expect("must be yes or no")
+	m.expect("yes, no [yes]: ").press("y\n")
+	m.expect("Create it? yes, no [yes]: ").press("perhaps\n").expect("must be yes or no")
+	m.expect("Create it? yes, no [yes]: ").press("Y\n").expect("Made demo")
 	if code := m.wait(); code != 0 {
 		t.Errorf("code = %d, want 0; terminal:\n%s", code, m.plain())
 	}
@@ -138,6 +140,22 @@ func TestDumbTerminal(t *testing.T) {
 	}
 	if want := "famcp new demo --yes"; !strings.Contains(m.plain(), want) {
 		t.Errorf("terminal:\n%s\nwant %q in it", m.plain(), want)
+	}
+}
+
+// Without colour nobody could tell which of two buttons is the chosen one.
+func TestNoColorTerminal(t *testing.T) {
+	m := onTerminal(t, t.TempDir(), []string{"NO_COLOR=1"}, append([]string{"new", "demo"}, allBut("examples")...)...)
+	m.expect("yes, no [yes]: ").press("n\n")
+	m.expect("Create it? yes, no [yes]: ").press("yes\n").expect("Made demo")
+	if code := m.wait(); code != 0 {
+		t.Errorf("code = %d, want 0; terminal:\n%s", code, m.plain())
+	}
+	if want := "--no-examples"; !strings.Contains(m.plain(), want) {
+		t.Errorf("terminal:\n%s\nwant %q in it", m.plain(), want)
+	}
+	if strings.ContainsRune(m.raw(), '\x1b') {
+		t.Errorf("escape sequences without colour: %q", m.raw())
 	}
 }
 

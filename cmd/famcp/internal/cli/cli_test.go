@@ -138,7 +138,9 @@ func TestNewFlags(t *testing.T) {
 		{name: "empty answer is an answer", args: "--author=", given: map[string]string{"author": ""}},
 		{name: "two directories", args: "a b", wantErr: "accepts at most 1 arg"},
 		{name: "misspelt", args: "--naem x", wantErr: "unknown flag: --naem; did you mean --name?"},
-		{name: "unlike any", args: "--frobnicate", wantErr: "unknown flag: --frobnicate"},
+		{name: "short and unlike", args: "--dir x", wantErr: "unknown flag: --dir$"},
+		{name: "dashed directory", args: "-x", wantErr: "in -x; for a directory called -x write ./-x"},
+		{name: "unlike any", args: "--frobnicate", wantErr: "unknown flag: --frobnicate$"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -150,7 +152,7 @@ func TestNewFlags(t *testing.T) {
 			cmd.SetArgs(strings.Fields(tt.args))
 			err := cmd.Execute()
 			if tt.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+				if err == nil || !strings.Contains(err.Error()+"$", tt.wantErr) {
 					t.Errorf("error = %v, want %q in it", err, tt.wantErr)
 				}
 				return

@@ -51,7 +51,7 @@ func askOpen(ctx context.Context, opts *newOptions, given map[string]string) err
 		return nil
 	}
 	ask := iv.form
-	if opts.IO.Accessible {
+	if plain(opts.IO) {
 		ask = iv.lines
 	}
 	if err := ask(ctx, open); err != nil {
@@ -62,6 +62,10 @@ func askOpen(ctx context.Context, opts *newOptions, given map[string]string) err
 	}
 	return nil
 }
+
+// plain reports whether to ask in lines of text: the form shows by colour alone
+// which of two buttons is the chosen one.
+func plain(io *iostreams.IOStreams) bool { return io.Accessible || !io.Color }
 
 // checkGiven reports the answers that break a rule already.
 func checkGiven(given map[string]string, r scaffold.Release) error {
@@ -198,7 +202,7 @@ func runForm(ctx context.Context, io *iostreams.IOStreams, groups ...*huh.Group)
 }
 
 // lines asks in plain text, one line a question: for screen readers and for
-// terminals without escape sequences. huh has such a mode, but it takes the end
+// terminals without colour or escape sequences. huh has such a mode, but it takes the end
 // of the input for consent.
 func (iv *interview) lines(ctx context.Context, open []scaffold.Question) error {
 	for _, q := range open {
@@ -236,13 +240,13 @@ func (iv *interview) lines(ctx context.Context, open []scaffold.Question) error 
 func confirm(ctx context.Context, io *iostreams.IOStreams, r *report) error {
 	r.summary(io.Err)
 	agreed := true
-	if io.Accessible {
-		text, err := readLine(ctx, io, "Create it? yes, no [yes]: ")
-		if err != nil {
-			return err
-		}
-		agreed = slices.Contains([]string{"", "y", "yes"}, strings.ToLower(text))
-	} else if err := runForm(ctx, io, huh.NewGroup(huh.NewConfirm().Title("Create it?").Inline(true).Value(&agreed))); err != nil {
+	var err error
+	if plain(io) {
+		agreed, err = readYes(ctx, io, "Create it?")
+	} else {
+		err = runForm(ctx, io, huh.NewGroup(huh.NewConfirm().Title("Create it?").Inline(true).Value(&agreed)))
+	}
+	if err != nil {
 		return err
 	}
 	if !agreed {
@@ -250,6 +254,21 @@ func confirm(ctx context.Context, io *iostreams.IOStreams, r *report) error {
 		return errInterrupted
 	}
 	return nil
+}
+
+// readYes asks a question until it is answered by yes, the default, or no.
+func readYes(ctx context.Context, io *iostreams.IOStreams, question string) (bool, error) {
+	for {
+		text, err := readLine(ctx, io, question+" yes, no [yes]: ")
+		if err != nil || text == "" {
+			return true, err
+		}
+		yes, err := scaffold.ParseYes(text)
+		if err == nil {
+			return yes, nil
+		}
+		fmt.Fprintf(io.Err, "%s %v\n", question, err)
+	}
 }
 
 // readLine asks for one line. It reads a byte at a time, so that the next call

@@ -96,7 +96,7 @@ func newRun(ctx context.Context, opts *newOptions) error {
 		return err
 	}
 	if opts.Dir == "" {
-		opts.Dir = given["name"] // still empty when that is open, too
+		opts.Dir = strings.TrimSpace(given["name"]) // still empty when that is open, too
 	}
 	if opts.Dir != "" {
 		if err := checkDir(opts.Dir); err != nil {

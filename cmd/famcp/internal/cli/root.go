@@ -35,7 +35,11 @@ type App struct {
 // terminal, cancel the running command, which then puts everything back; a
 // second signal does not break that off.
 func Main(args []string, app *App) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 
 	// Whatever cobra refuses before a command runs is the command line's fault.
@@ -116,11 +120,11 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	if short := unknown.GetSpecifiedShortnames(); short != "" {
+	if short := unknown.GetSpecifiedShortnames(); short != "" && strings.Contains(cmd.Use, "DIR") {
 		return fmt.Errorf("%w; for a directory called -%s write ./-%s", err, short, short)
 	}
 	name := unknown.GetSpecifiedName()
-	best, distance := "", min(3, len(name))
+	best, distance := "", min(3, 1+len(name)/2)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if d := editDistance(name, f.Name); d < distance && !f.Hidden {
 			best, distance = f.Name, d

@@ -49,6 +49,14 @@ func TestSystemReadsEnvironment(t *testing.T) {
 	}
 }
 
+func TestUnattended(t *testing.T) {
+	for ci, want := range map[string]bool{"": false, "0": false, "false": false, "1": true, "true": true, "woodpecker": true} {
+		if s := System(func(k string) string { return map[string]string{"CI": ci}[k] }); s.Unattended != want {
+			t.Errorf("with CI=%q Unattended = %v, want %v", ci, s.Unattended, want)
+		}
+	}
+}
+
 func TestCanPromptNeedsThreeTerminals(t *testing.T) {
 	for mask := range 8 {
 		s := &IOStreams{InTTY: mask&1 != 0, OutTTY: mask&2 != 0, ErrTTY: mask&4 != 0}
