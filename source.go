@@ -7,10 +7,10 @@ import (
 
 // The linker drops this from every program that does not call Source.
 //
-//go:embed *.go LICENSE famcptest internal/runtime
+//go:embed *.go go.mod LICENSE famcptest internal/runtime
 var source embed.FS
 
-// Source returns the source of the runtime, tests included, with paths from
-// the module's root. It is for the famcp command only, which writes it into
+// Source returns the source of the runtime, tests and go.mod included, with
+// paths from the module's root. It is for the famcp command only, which writes it into
 // the projects it makes; a vendored runtime does not have it.
 func Source() fs.FS { return source }

@@ -16,15 +16,17 @@ var (
 	version string // v1.2.3
 	commit  string
 	sum     string // checksum of this version of the module as go.sum has it: h1:…
-	modSum  string // checksum of its go.mod
 )
 
 func main() {
 	info, _ := debug.ReadBuildInfo()
+	build := cli.ReadBuild(version, commit, info)
+	release := cli.ReadRelease(version, sum, famcp.Source(), info)
+	release.Commit = build.Commit
 	os.Exit(cli.Main(os.Args[1:], &cli.App{
 		IO:        iostreams.System(os.Getenv),
-		Build:     cli.ReadBuild(version, commit, info),
-		Release:   cli.ReadRelease(version, sum, modSum, info),
+		Build:     build,
+		Release:   release,
 		Templates: templates.FS(),
 		Runtime:   famcp.Source(),
 		Getenv:    os.Getenv,

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -83,6 +84,9 @@ func TestPlanRecordsWhatItRendered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if m.Famcp != testRelease.Version || m.Template != testRelease.Version || m.Runtime != testRelease.Version {
+		t.Errorf("versions = %q, %q, %q, want %s", m.Famcp, m.Template, m.Runtime, testRelease.Version)
+	}
 	var rendered, pristine []render.File
 	for _, f := range plan.Files {
 		if f.Owner == render.Record {
@@ -121,6 +125,39 @@ func TestPlanRecordsWhatItRendered(t *testing.T) {
 	}
 	if diff := cmp.Diff(plan.Files, again.Files); diff != "" {
 		t.Errorf("a second plan differs:\n%s", diff)
+	}
+}
+
+// The record of a development build says what it was made of.
+func TestPlanRecordsADevelopmentBuild(t *testing.T) {
+	templates := fstest.MapFS{}
+	record := func() *manifest.Manifest {
+		o := testOptions(filepath.Join(t.TempDir(), "demo"))
+		o.Release = Release{Commit: "0123abc"}
+		o.Templates = templates
+		plan, err := PlanNew(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(plan.Files, func(f render.File) bool { return f.Path == manifest.Path })
+		m, err := manifest.Parse(plan.Files[i].Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	templates["project/README.md"] = &fstest.MapFile{Data: []byte("one\n")}
+	one := record()
+	if one.Famcp != "devel" || one.Template != "devel" || one.Runtime != "devel" || one.Commit != "0123abc" {
+		t.Errorf("famcp, template, runtime, commit = %q, %q, %q, %q", one.Famcp, one.Template, one.Runtime, one.Commit)
+	}
+	templates["project/README.md"].Data = []byte("one\r\n")
+	if same := record(); same.TemplateSum != one.TemplateSum || !strings.HasPrefix(one.TemplateSum, "h1:") {
+		t.Errorf("templateSum = %q, with other line ends %q, want one hash", one.TemplateSum, same.TemplateSum)
+	}
+	templates["project/README.md"].Data = []byte("two\n")
+	if two := record(); two.TemplateSum == one.TemplateSum {
+		t.Errorf("templateSum = %q for two templates", two.TemplateSum)
 	}
 }
 

@@ -3,13 +3,17 @@
 package scaffold
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/mod/semver"
+	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/famcp/famcp/internal/scaffold/gomod"
 	"github.com/famcp/famcp/internal/scaffold/manifest"
@@ -19,6 +23,7 @@ import (
 // Release says which famcp is running.
 type Release struct {
 	Version string   // semantic version with its v; empty for a development build
+	Commit  string   // of its source, in full; may be empty
 	GoSum   []string // the go.sum lines of this version of the famcp module; empty when it is not published
 }
 
@@ -87,11 +92,18 @@ func project(o NewOptions) ([]render.File, error) {
 	}
 	files = append(files, modules...)
 	slices.SortFunc(files, byPath)
+	templateSum, err := sumOf(o.Templates)
+	if err != nil {
+		return nil, err
+	}
+	version := cmp.Or(o.Release.Version, "devel")
 	record, err := manifest.Record(manifest.Manifest{
-		Famcp:    o.Release.Version,
-		Template: o.Release.Version,
-		Runtime:  o.Release.Version,
-		Answers:  o.Answers.byKey(),
+		Famcp:       version,
+		Commit:      o.Release.Commit,
+		Template:    version,
+		TemplateSum: templateSum,
+		Runtime:     version,
+		Answers:     o.Answers.byKey(),
 	}, files)
 	if err != nil {
 		return nil, err
@@ -99,6 +111,24 @@ func project(o NewOptions) ([]render.File, error) {
 	files = append(files, record...)
 	slices.SortFunc(files, byPath)
 	return files, nil
+}
+
+// sumOf is the hash of all files of templates, as go.sum hashes modules.
+func sumOf(templates fs.FS) (string, error) {
+	var names []string
+	err := fs.WalkDir(templates, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return dirhash.Hash1(names, func(name string) (io.ReadCloser, error) {
+		data, err := fs.ReadFile(templates, name)
+		return io.NopCloser(bytes.NewReader(render.LF(data))), err
+	})
 }
 
 func byPath(a, b render.File) int { return strings.Compare(a.Path, b.Path) }

@@ -28,12 +28,14 @@ const schema = 1
 
 // Manifest is the content of .famcp/manifest.yaml.
 type Manifest struct {
-	Schema   int              `yaml:"schema"`
-	Famcp    string           `yaml:"famcp"`    // version that wrote the project last; empty for a development build
-	Template string           `yaml:"template"` // version of the template
-	Runtime  string           `yaml:"runtime"`  // version of the runtime
-	Answers  map[string]any   `yaml:"answers"`  // by the keys of the questions
-	Files    map[string]Entry `yaml:"files"`    // by path; not the record itself
+	Schema      int              `yaml:"schema"`
+	Famcp       string           `yaml:"famcp"`            // version that wrote the project last; devel for a development build
+	Commit      string           `yaml:"commit,omitempty"` // of that famcp's source
+	Template    string           `yaml:"template"`         // version of the template
+	TemplateSum string           `yaml:"templateSum"`      // hash of the template's files, which tells development builds apart
+	Runtime     string           `yaml:"runtime"`          // version of the runtime; Files and go.sum have its hashes
+	Answers     map[string]any   `yaml:"answers"`          // by the keys of the questions
+	Files       map[string]Entry `yaml:"files"`            // by path; not the record itself
 }
 
 // Entry is what is recorded of one file.

@@ -23,7 +23,7 @@ var files = []render.File{
 
 func testManifest() manifest.Manifest {
 	return manifest.Manifest{
-		Famcp: "v1.2.3", Template: "v1.2.3", Runtime: "v1.2.0",
+		Famcp: "v1.2.3", Commit: "0123abc", Template: "v1.2.3", TemplateSum: "h1:zip=", Runtime: "v1.2.0",
 		Answers: map[string]any{"name": "demo", "port": 3000, "examples": true, "title": "a: \"b\" # c\u2028", "author": ""},
 	}
 }

@@ -20,7 +20,6 @@ func functions() template.FuncMap {
 	funcs["toml"] = quoteYAML // the basic strings of TOML escape alike
 	funcs["goquote"] = strconv.Quote
 	funcs["mdtext"] = escapeMarkdown
-	funcs["shell"] = quoteShell
 	return funcs
 }
 
@@ -78,8 +77,3 @@ func escapeMarkdown(s string) string {
 
 var markdown = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`,
 	"|", `\|`, "&", `\&`, "~", `\~`, "$", `\$`, "#", `\#`)
-
-// quoteShell is s as one word of a POSIX shell.
-func quoteShell(s string) string {
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}

@@ -266,12 +266,6 @@ func TestEscapeMarkdown(t *testing.T) {
 	}
 }
 
-func TestQuoteShell(t *testing.T) {
-	if got, want := quoteShell(`it's "$x"`), `'it'\''s "$x"'`; got != want {
-		t.Errorf("quoteShell = %s, want %s", got, want)
-	}
-}
-
 func TestLFKeepsBinaries(t *testing.T) {
 	if got := LF([]byte("\x00\r\n")); !bytes.Equal(got, []byte("\x00\r\n")) {
 		t.Errorf("LF = %q", got)

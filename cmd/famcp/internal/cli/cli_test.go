@@ -10,9 +10,11 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/famcp/famcp"
 	"github.com/famcp/famcp/cmd/famcp/internal/iostreams"
 	"github.com/famcp/famcp/internal/scaffold"
 )
@@ -82,31 +84,43 @@ func TestReadBuild(t *testing.T) {
 }
 
 func TestReadRelease(t *testing.T) {
-	lines := []string{
-		"github.com/famcp/famcp v1.2.3 h1:zip=",
-		"github.com/famcp/famcp v1.2.3/go.mod h1:mod=",
+	lines := func(version string) []string {
+		return []string{
+			"github.com/famcp/famcp " + version + " h1:zip=",
+			"github.com/famcp/famcp " + version + "/go.mod h1:aQn/rVwaVOh4wS4u8rUpNmGrspPbfunHTIKtOvxF2uI=",
+		}
 	}
-	installed := &debug.BuildInfo{Main: debug.Module{Version: "v1.4.0", Sum: "h1:zip="}}
+	source := fstest.MapFS{"go.mod": {Data: []byte("module github.com/famcp/famcp\n")}}
+	installed := &debug.BuildInfo{Main: debug.Module{Path: "github.com/famcp/famcp", Version: "v1.4.0", Sum: "h1:zip="}}
+	fork := &debug.BuildInfo{Main: debug.Module{Path: "example.com/fork", Version: "v1.4.0", Sum: "h1:zip="}}
 	checkout := &debug.BuildInfo{Main: debug.Module{Version: "v1.4.1-0.20261130000000-0123456789ab+dirty"}}
 	tests := []struct {
-		name                 string
-		version, sum, modSum string
-		info                 *debug.BuildInfo
-		want                 scaffold.Release
+		name         string
+		version, sum string
+		info         *debug.BuildInfo
+		want         scaffold.Release
 	}{
-		{name: "release", version: "v1.2.3", sum: "h1:zip=", modSum: "h1:mod=", info: checkout, want: scaffold.Release{Version: "v1.2.3", GoSum: lines}},
-		{name: "half a release", version: "v1.2.3", sum: "h1:zip=", want: scaffold.Release{Version: "v1.2.3"}},
-		{name: "go install", info: installed, want: scaffold.Release{Version: "v1.4.0"}},
+		{name: "release", version: "v1.2.3", sum: "h1:zip=", info: checkout, want: scaffold.Release{Version: "v1.2.3", GoSum: lines("v1.2.3")}},
+		{name: "release without its checksum", version: "v1.2.3", want: scaffold.Release{Version: "v1.2.3"}},
+		{name: "go install", info: installed, want: scaffold.Release{Version: "v1.4.0", GoSum: lines("v1.4.0")}},
+		{name: "go install of a fork", info: fork, want: scaffold.Release{}},
 		{name: "checkout", info: checkout, want: scaffold.Release{}},
 		{name: "no information", want: scaffold.Release{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := ReadRelease(tt.version, tt.sum, tt.modSum, tt.info)
+			got := ReadRelease(tt.version, tt.sum, source, tt.info)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("ReadRelease (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The hash of go.mod needs the one of this module.
+func TestSourceMakesARelease(t *testing.T) {
+	if r := ReadRelease("v1.2.3", "h1:zip=", famcp.Source(), nil); !r.Published() {
+		t.Errorf("ReadRelease = %+v, want it published", r)
 	}
 }
 

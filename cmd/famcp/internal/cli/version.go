@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/famcp/famcp/cmd/famcp/internal/iostreams"
 	"github.com/famcp/famcp/internal/scaffold"
@@ -45,19 +47,24 @@ func ReadBuild(version, commit string, info *debug.BuildInfo) Build {
 }
 
 // ReadRelease says what a project that gets the runtime as a module writes to
-// its go.mod and go.sum. The version is the linker's or, in a build by
-// `go install …@v1.2.3`, that one; the checksums, which only the linker of a
-// release knows, make famcp count as published. info may be nil.
-func ReadRelease(version, sum, modSum string, info *debug.BuildInfo) scaffold.Release {
-	if version == "" && info != nil && info.Main.Sum != "" {
-		version = info.Main.Version
+// its go.mod and go.sum. Version and checksum are the linker's or, in a build
+// by `go install …@v1.2.3`, those the go command recorded; with a checksum
+// famcp counts as published. source holds the module's go.mod; info may be nil.
+func ReadRelease(version, sum string, source fs.FS, info *debug.BuildInfo) scaffold.Release {
+	if version == "" && info != nil && info.Main.Path == runtimeModule && info.Main.Sum != "" {
+		version, sum = info.Main.Version, info.Main.Sum
 	}
 	r := scaffold.Release{Version: version}
-	if version != "" && sum != "" && modSum != "" {
-		r.GoSum = []string{
-			runtimeModule + " " + version + " " + sum,
-			runtimeModule + " " + version + "/go.mod " + modSum,
-		}
+	if version == "" || sum == "" {
+		return r
+	}
+	modSum, err := dirhash.Hash1([]string{"go.mod"}, func(name string) (io.ReadCloser, error) { return source.Open(name) })
+	if err != nil {
+		return r // without its go.mod the module could not be required
+	}
+	r.GoSum = []string{
+		runtimeModule + " " + version + " " + sum,
+		runtimeModule + " " + version + "/go.mod " + modSum,
 	}
 	return r
 }
