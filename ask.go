@@ -108,7 +108,8 @@ func (c *Call) Roots(key string) ([]*mcp.Root, error) {
 }
 
 // Ask puts several questions at once and returns all the answers, by key, in
-// their JSON form. It is for what the typed functions do not cover.
+// their JSON form. When the client cannot be asked one of them it is asked
+// none. It is for what the typed functions do not cover.
 func (c *Call) Ask(questions map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
 	answers := map[string]json.RawMessage{}
 	var open error
@@ -117,7 +118,7 @@ func (c *Call) Ask(questions map[string]mcp.InputRequest) (map[string]json.RawMe
 		switch {
 		case err == nil:
 			answers[key] = raw
-		case open == nil || errors.Is(open, ErrAsked): // what cannot be asked beats what has been
+		case open == nil || errors.Is(open, ErrAsked): // what cannot be asked beats the others
 			open = err
 		}
 	}

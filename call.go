@@ -73,8 +73,8 @@ func (c *Call) Notify(level Level, message string, data any) {
 }
 
 // Progress tells a client that asked for it how far the call is. Total is 0
-// when it is not known. Values never go down, and messages in quick
-// succession are thinned out.
+// when it is not known. Only values above the last are sent, and messages in
+// quick succession are thinned out.
 func (c *Call) Progress(done, total float64, message string) { c.c.Progress(done, total, message) }
 
 // Round returns how often the handler has already run for this request, each

@@ -114,10 +114,8 @@ func New(cfg *Config, info Info) (*Server, error) {
 	options := &mcp.ServerOptions{
 		Instructions: info.Instructions, Logger: quiet(s.log), PageSize: invoke.AllEntries,
 		CompletionHandler: s.engine.Complete, SetCacheable: s.engine.Cacheable,
-		Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}},
-	}
-	if full.MCP.Resources.SubscribeEnabled {
-		options.SubscribeHandler, options.UnsubscribeHandler = s.engine.Subscribe, s.engine.Unsubscribe
+		Capabilities:     &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}},
+		SubscribeHandler: s.engine.Subscribe, UnsubscribeHandler: s.engine.Unsubscribe,
 	}
 	s.mcp = mcp.NewServer(info.implementation(), options)
 	return s, nil
@@ -133,7 +131,8 @@ func newEngine(cfg *Config, calls *call.Table, log *slog.Logger) (*invoke.Engine
 		LogNotifications: m.Logging.Enabled, DefaultLogLevel: m.Logging.DefaultLevel,
 		StateSecret: m.MRTR.StateSecret.Reveal(), StateTTL: m.MRTR.StateTTL, MaxStateBytes: m.MRTR.MaxStateBytes,
 		AskTimeout: m.Ask.Timeout, RequestTimeout: m.Ask.RequestTimeout, MaxPending: m.Ask.MaxPendingPerSubject,
-		Fault: fault,
+		LegacySubscriptions: m.Resources.SubscribeEnabled,
+		Fault:               fault,
 	})
 }
 

@@ -133,7 +133,8 @@ func (c *Call) binding(r request) []byte {
 }
 
 // converse runs h until it has no open question. A pending question beats
-// what that run returned, unless it timed out or panicked.
+// what that run returned, unless it timed out, panicked, or has another
+// question that cannot be asked: the user is not asked for nothing.
 func converse[T any](ctx context.Context, c *Call, r request, timeout time.Duration, h func(context.Context) (T, error)) (T, *questions, error) {
 	var zero T
 	if c.Facts.Era == protocol.EraModern {
@@ -146,7 +147,7 @@ func converse[T any](ctx context.Context, c *Call, r request, timeout time.Durat
 		open := c.takePending()
 		if len(open) == 0 || fatal(err) {
 			if errors.Is(err, ErrAsked) && len(open) == 0 {
-				err = fmt.Errorf("the handler returned ErrAsked without a question of this call: %w", errPanic)
+				err = errors.New("the handler returned ErrAsked without a question of this call")
 			}
 			return value, nil, err
 		}
@@ -165,7 +166,8 @@ func converse[T any](ctx context.Context, c *Call, r request, timeout time.Durat
 
 func fatal(err error) bool {
 	var f *Fault
-	return errors.Is(err, errPanic) || (errors.As(err, &f) && f.Kind == TimedOut) || errors.Is(err, context.Canceled)
+	return errors.Is(err, errPanic) || errors.Is(err, context.Canceled) ||
+		(errors.As(err, &f) && (f.Kind == TimedOut || f.Kind == CannotAsk))
 }
 
 func (c *Call) takePending() map[string]mcp.InputRequest {
@@ -223,7 +225,8 @@ func (c *Call) suspend(r request, open map[string]mcp.InputRequest) (*questions,
 	return &questions{requests: open, state: text}, nil
 }
 
-// askSession puts the questions to a legacy client, all at once, and waits.
+// askSession puts the questions to a legacy client, all at once, and waits for
+// the answers or the first failure.
 func (c *Call) askSession(ctx context.Context, open map[string]mcp.InputRequest) error {
 	release, ok := c.engine.asking.enter(c.Facts.Subject, len(open), c.engine.cfg.MaxPending)
 	if !ok {
@@ -231,24 +234,23 @@ func (c *Call) askSession(ctx context.Context, open map[string]mcp.InputRequest)
 	}
 	defer release()
 	defer c.Facts.Pause()()
-	var (
-		wg    sync.WaitGroup
-		first error
-	)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
 	for key, q := range open {
 		wg.Go(func() {
 			raw, err := c.askOne(ctx, q)
+			if err != nil {
+				cancel(err) // the first error is the one that is kept
+				return
+			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if err == nil {
-				c.answer(key, raw)
-			} else if first == nil {
-				first = err
-			}
+			c.answer(key, raw)
 		})
 	}
 	wg.Wait()
-	return first
+	return context.Cause(ctx)
 }
 
 func (c *Call) askOne(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error) {

@@ -129,12 +129,13 @@ func (c *Call) Log() *slog.Logger {
 }
 
 // Progress sends notifications/progress when the client asked for it. Values
-// below an earlier one are dropped, and so are messages within the throttle
-// time after another unless they complete the total.
+// that are not above the last are dropped (progress utility: they increase),
+// and so are messages within the throttle time after another unless they
+// complete the total.
 func (c *Call) Progress(done, total float64, message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || c.token == nil || c.session == nil || (c.started && done < c.progress) {
+	if c.over || c.token == nil || c.session == nil || (c.started && done <= c.progress) {
 		return
 	}
 	now := c.engine.cfg.Now()

@@ -96,6 +96,9 @@ func (e *Engine) wireError(c *Call, f *Fault) *jsonrpc.Error {
 		code = protocol.CodeConflict
 	case RateLimited:
 		code, data.RetryAfter = protocol.CodeRateLimited, f.RetryAfter.Seconds()
+		if c.Facts.Era == protocol.EraLegacy {
+			code = protocol.CodeServer // on a session the other reads as a lost connection to go-sdk clients
+		}
 	case Unavailable:
 		code = protocol.CodeUnavailable
 	case TimedOut:

@@ -50,6 +50,8 @@ type Config struct {
 	ListTTL, ReadTTL time.Duration
 	CacheScope       string // private or public; "" is private
 
+	LegacySubscriptions bool // serve resources/subscribe; subscriptions/listen always is
+
 	LogNotifications bool   // send notifications/message
 	DefaultLogLevel  string // of a legacy session that has set none
 

@@ -116,6 +116,10 @@ func (e *Engine) dispatch(ctx context.Context, c *Call, method string, req mcp.R
 		if !e.completes() {
 			return nil, newError(protocol.CodeMethodNotFound, "no completions are served", protocol.ErrorData{})
 		}
+	case "resources/subscribe", "resources/unsubscribe":
+		if !e.cfg.LegacySubscriptions {
+			return nil, newError(protocol.CodeMethodNotFound, "subscriptions are switched off", protocol.ErrorData{})
+		}
 	case "subscriptions/listen":
 		if c.Facts.Era == protocol.EraLegacy {
 			return nil, newError(protocol.CodeMethodNotFound, "subscriptions/listen needs revision "+protocol.Modern, protocol.ErrorData{})
@@ -138,6 +142,9 @@ func (e *Engine) initialize(ctx context.Context, method string, req mcp.Request,
 	}
 	if out, ok := res.(*mcp.InitializeResult); ok {
 		out.Capabilities = e.capabilities(out.Capabilities)
+		if r := out.Capabilities.Resources; r != nil && !e.cfg.LegacySubscriptions {
+			out.Capabilities.Resources = &mcp.ResourceCapabilities{ListChanged: r.ListChanged}
+		}
 	}
 	if !e.cfg.LogNotifications || e.cfg.DefaultLogLevel == "" {
 		return res, nil
