@@ -38,7 +38,7 @@ func TestProject(t *testing.T) {
 	}
 	dir := t.TempDir()
 	p := project{dir: filepath.Join(dir, "weather"), env: offline(t)}
-	doc := p.make(t, append(answers, "--verify")...)
+	doc := p.make(t, "famcp", append(answers, "--verify")...)
 	var steps []string
 	for _, s := range doc.Verify {
 		if !s.OK {
@@ -58,7 +58,7 @@ func TestProject(t *testing.T) {
 	t.Run("files", func(t *testing.T) { checkFiles(t, p.files(t)) })
 	t.Run("record", func(t *testing.T) {
 		again := project{dir: filepath.Join(dir, "again"), env: p.env}
-		again.make(t, append(answers, "--no-git")...)
+		again.make(t, "famcp", append(answers, "--no-git")...)
 		checkRecord(t, p.files(t), again.files(t))
 	})
 	t.Run("HTTP", p.testHTTP)
@@ -94,11 +94,11 @@ type document struct {
 	} `json:"verify"`
 }
 
-// make runs famcp, which is on PATH.
-func (p project) make(t *testing.T, args ...string) document {
+// make runs famcp.
+func (p project) make(t *testing.T, famcp string, args ...string) document {
 	t.Helper()
-	famcp := project{dir: filepath.Dir(p.dir), env: p.env}
-	out := famcp.run(t, "famcp", append([]string{"new", filepath.Base(p.dir), "--json"}, args...)...)
+	parent := project{dir: filepath.Dir(p.dir), env: p.env}
+	out := parent.run(t, famcp, append([]string{"new", filepath.Base(p.dir), "--json"}, args...)...)
 	var doc document
 	if err := json.Unmarshal([]byte(out), &doc); err != nil {
 		t.Fatalf("%v in %s", err, out)
