@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/pelletier/go-toml/v2"
 	"go.yaml.in/yaml/v3"
@@ -84,6 +85,40 @@ func TestTemplates(t *testing.T) {
 	}
 	if len(goTrees) > 3 {
 		t.Errorf("%d distinct trees of Go files, want at most 3", len(goTrees))
+	}
+}
+
+// A checkout on Windows with core.autocrlf makes the same projects (#C20).
+func TestTemplatesCheckedOutWithCRLF(t *testing.T) {
+	windows := fstest.MapFS{}
+	err := fs.WalkDir(templates(t), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(templates(t), name)
+		windows[name] = &fstest.MapFile{Data: bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")), Mode: 0o644}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range combinations() {
+		want, err := Project(templates(t), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Project(windows, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%d files, want the %d of a checkout with LF", len(got), len(want))
+		}
+		for i, f := range got {
+			if f.Path != want[i].Path || !bytes.Equal(f.Data, want[i].Data) {
+				t.Errorf("%s is not the %s of a checkout with LF", f.Path, want[i].Path)
+			}
+		}
 	}
 }
 
