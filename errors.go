@@ -41,10 +41,11 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// With sets the cause, for the log, and returns e.
+// With returns a copy of e with the cause, for the log.
 func (e *Error) With(cause error) *Error {
-	e.Cause = cause
-	return e
+	with := *e
+	with.Cause = cause
+	return &with
 }
 
 // Failf says that the tool failed in a way the model can act on. A tool call

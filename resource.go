@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
 	"regexp"
 	"time"
@@ -48,6 +49,9 @@ type Resource struct {
 // the registration is kept for [Server.Err].
 func (s *Server) AddResource(r Resource, read func(context.Context, *Call) (Contents, error)) {
 	err := errors.Join(checkURI(r.URI), r.Deprecated.check())
+	if _, parse := url.Parse(r.URI); parse != nil {
+		err = errors.Join(err, errors.New("the URI cannot be parsed"))
+	}
 	if r.Name == "" {
 		err = errors.Join(err, errors.New("no Name"))
 	}

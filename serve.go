@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -37,6 +38,9 @@ func (s *Server) start() error {
 		return faults
 	}
 	s.addBuiltins()
+	if err := s.Err(); err != nil {
+		return err
+	}
 	s.engine.LogOverdue(context.Background())
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +115,7 @@ func (s *Server) RunHTTP(ctx context.Context) error {
 		return errors.Join(
 			fmt.Errorf("listening on %s: %w; choose another webServer.port (WS_PORT)", address, err), s.Close(ctx))
 	}
-	server := &http.Server{Handler: handler, ErrorLog: nil}
+	server := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 	front.ServerDefaults(server)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -124,7 +128,16 @@ func (s *Server) RunHTTP(ctx context.Context) error {
 	s.log.Info("stopping", "grace", grace)
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	return errors.Join(err, s.Close(stop), server.Shutdown(stop))
+	cut, closed := s.shut(stop)
+	if cut {
+		s.log.Warn("calls were cancelled: they took longer than the grace", "grace", grace)
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if server.Shutdown(last) != nil {
+		_ = server.Close() // what does not end by now is cut
+	}
+	return errors.Join(err, closed)
 }
 
 func (s *Server) awaitWorkers(ctx context.Context) error {
@@ -143,29 +156,54 @@ func (s *Server) awaitWorkers(ctx context.Context) error {
 
 // Close stops a server that serves: running calls finish within ctx, streams
 // and sessions end, workers are cancelled, and what OnStop registered runs,
-// last in, first out. A second call does nothing.
+// last in, first out. When ctx ends first, calls are cancelled and have a
+// second to say so, and its error is among those returned. A second call does
+// nothing.
 func (s *Server) Close(ctx context.Context) error {
-	s.mu.Lock()
-	if s.closed || !s.serving {
-		s.closed = true
-		s.mu.Unlock()
-		return nil
+	cut, err := s.shut(ctx)
+	if cut {
+		err = errors.Join(ctx.Err(), err)
 	}
-	s.closed = true
-	stops := slices.Clone(s.stops)
-	s.mu.Unlock()
+	return err
+}
 
+// shut is Close; cut says that calls had to be cancelled.
+func (s *Server) shut(ctx context.Context) (cut bool, err error) {
+	s.mu.Lock()
+	serving := s.serving && !s.closed
+	s.closed = true
+	stops, workers := slices.Clone(s.stops), len(s.workers)
+	s.mu.Unlock()
+	if !serving {
+		return false, nil
+	}
 	s.front.Drain()
-	errs := []error{s.front.Close(ctx)}
+	cut = s.front.Close(ctx) != nil
 	s.engine.Close()
 	s.cancel()
-	if len(s.workers) > 0 {
+	if ctx.Err() != nil { // what is left has a second of its own
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+	}
+	var errs []error
+	if workers > 0 {
 		errs = append(errs, s.awaitWorkers(ctx))
 	}
 	for _, t := range slices.Backward(stops) {
-		if err := t.run(ctx); err != nil {
+		if err := t.call(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("stopping %s: %w", t.name, err))
 		}
 	}
-	return errors.Join(errs...)
+	return cut, errors.Join(errs...)
+}
+
+// call runs the task and returns a panic as an error.
+func (t task) call(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return t.run(ctx)
 }

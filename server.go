@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,7 +24,7 @@ import (
 
 // Info says who a server is. Name and Version are required.
 type Info struct {
-	Name        string // also the scheme of its own resources: NAME://agent/brief
+	Name        string // letters, digits, + . and -; also the scheme of its own resources: NAME://agent/brief
 	Version     string
 	Title       string // for people; "" shows the name
 	Description string // one line
@@ -82,6 +84,8 @@ type task struct {
 	run  func(context.Context) error
 }
 
+var serverName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+
 // New returns a server without features. It starts nothing. A literal Config
 // has its zero fields defaulted. It returns every fault of the configuration,
 // joined, above all keys whose promise this version cannot keep.
@@ -100,6 +104,8 @@ func New(cfg *Config, info Info) (*Server, error) {
 	}
 	if info.Name == "" || info.Version == "" {
 		err = errors.Join(err, errors.New("famcp.Info: Name and Version are required"))
+	} else if !serverName.MatchString(info.Name) {
+		err = errors.Join(err, fmt.Errorf("famcp.Info: the name %q must match %s, because it is the scheme of the server's own resources", info.Name, serverName))
 	}
 	if err != nil {
 		return nil, err
@@ -146,7 +152,11 @@ func newLogger(cfg LoggerConfig, w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// quiet is the logger for the SDK: what it calls info is our debug.
+// demotion makes debug of what the SDK calls an error: clients cause most of
+// its lines, and what matters of them is logged elsewhere.
+const demotion = slog.LevelError - slog.LevelDebug
+
+// quiet is the logger for the SDK.
 func quiet(log *slog.Logger) *slog.Logger {
 	return slog.New(demoted{log.Handler()})
 }
@@ -154,11 +164,11 @@ func quiet(log *slog.Logger) *slog.Logger {
 type demoted struct{ slog.Handler }
 
 func (d demoted) Enabled(ctx context.Context, level slog.Level) bool {
-	return d.Handler.Enabled(ctx, level-4)
+	return d.Handler.Enabled(ctx, level-demotion)
 }
 
 func (d demoted) Handle(ctx context.Context, r slog.Record) error {
-	r.Level -= 4
+	r.Level -= demotion
 	return d.Handler.Handle(ctx, r)
 }
 
@@ -237,6 +247,9 @@ func (s *Server) addTemplate(t *invoke.Template) {
 		return
 	}
 	if err := s.engine.AddTemplate(s.mcp, t); err != nil {
+		s.mu.Lock()
+		delete(s.uris, t.Listed.URITemplate)
+		s.mu.Unlock()
 		s.fail(fmt.Errorf("resource template %w", err))
 	}
 }
@@ -314,13 +327,34 @@ func (s *Server) wrapped(h Handler) Handler {
 	return h
 }
 
-// Handle serves a project's own HTTP handler beside /mcp, behind the same Host
-// and Origin checks. The pattern is one of [http.ServeMux]. Call it before
-// serving.
-func (s *Server) Handle(pattern string, h http.Handler, a Access) {
+// early runs add while the server does not serve yet. Later it is a fault, as
+// is an error of add: what a server starts with does not change.
+func (s *Server) early(what string, add func() error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.routes = append(s.routes, front.Route{Pattern: pattern, Handler: h, Public: a.Public})
+	err := errors.New("registered after the start")
+	if !s.serving && !s.closed {
+		err = add()
+	}
+	s.mu.Unlock()
+	if err != nil {
+		s.fail(fmt.Errorf("%s: %w", what, err))
+	}
+}
+
+// Handle serves a project's own HTTP handler beside /mcp, behind the same Host
+// and Origin checks. The pattern is one of [http.ServeMux]. Of a, only Public
+// applies to a handler; anything else in it is a fault. Call it before serving.
+func (s *Server) Handle(pattern string, h http.Handler, a Access) {
+	s.early(fmt.Sprintf("handler %q", pattern), func() error {
+		if h == nil {
+			return errors.New("the handler is nil")
+		}
+		if len(a.Scopes) > 0 || a.Visible != nil {
+			return errors.New("Scopes and Visible are not applied to handlers; check the request in the handler itself") //nolint:staticcheck // names of fields
+		}
+		s.routes = append(s.routes, front.Route{Pattern: pattern, Handler: h, Public: a.Public})
+		return nil
+	})
 }
 
 // Probe says which probe runs a check.
@@ -338,26 +372,36 @@ func (s *Server) Check(name string, probe Probe, ok func(context.Context) error)
 	if probe == Liveness {
 		kind = front.Liveness
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.checks = append(s.checks, front.Check{Name: name, Kind: kind, Func: ok})
+	s.early(fmt.Sprintf("check %q", name), func() error {
+		if name == "" || ok == nil {
+			return errors.New("a check needs a name and a function")
+		}
+		if slices.ContainsFunc(s.checks, func(c front.Check) bool { return c.Name == name && c.Kind == kind }) {
+			return errors.New("registered twice for the same probe")
+		}
+		s.checks = append(s.checks, front.Check{Name: name, Kind: kind, Func: ok})
+		return nil
+	})
 }
 
 // Go runs a worker from the start of serving until its end, which cancels the
 // context. An error or a panic is logged and ends only the worker. Call it
 // before serving.
 func (s *Server) Go(name string, run func(context.Context) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.workers = append(s.workers, task{name, run})
+	s.early(fmt.Sprintf("worker %q", name), func() error {
+		s.workers = append(s.workers, task{name, run})
+		return nil
+	})
 }
 
 // OnStop calls f once serving has ended and the running calls are answered,
-// last in, first out.
+// last in, first out, also when they took all of the grace: f then has a
+// second. Call it before serving.
 func (s *Server) OnStop(name string, f func(context.Context) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stops = append(s.stops, task{name, f})
+	s.early(fmt.Sprintf("stop function %q", name), func() error {
+		s.stops = append(s.stops, task{name, f})
+		return nil
+	})
 }
 
 // Log returns the server's logger, which writes to standard error.

@@ -127,7 +127,7 @@ func New(cfg Config) (*Front, error) {
 	f := &Front{
 		cfg: cfg, log: cfg.Logger, routes: http.NewServeMux(), public: map[string]bool{}, started: time.Now(),
 		sessions: sessionTable{limit: cfg.MaxSessions, idle: cfg.SessionIdle},
-		liveness: newProber(Liveness, cfg.Checks), ready: newProber(Readiness, cfg.Checks),
+		liveness: newProber(Liveness, cfg.Checks, cfg.Logger), ready: newProber(Readiness, cfg.Checks, cfg.Logger),
 	}
 	var err error
 	if f.hosts, err = newHostSet(cfg.Hosts); err != nil {

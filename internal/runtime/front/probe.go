@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,14 @@ const (
 	Liveness  CheckKind = iota // /health: a failure asks for a restart
 	Readiness                  // /ready: a failure takes the server out of rotation
 )
+
+// String returns "liveness" or "readiness".
+func (k CheckKind) String() string {
+	if k == Readiness {
+		return "readiness"
+	}
+	return "liveness"
+}
 
 // Check is one condition of a probe. Func is given 5 s, and its error is
 // logged, never shown. A result is good for a second, so that probes cannot
@@ -37,6 +46,8 @@ const (
 type prober struct{ state *probeState }
 
 type probeState struct {
+	kind   CheckKind
+	log    *slog.Logger
 	checks []*runningCheck
 
 	mu   sync.Mutex
@@ -49,8 +60,8 @@ type runningCheck struct {
 	busy atomic.Bool // a check that ignores its context is not started twice
 }
 
-func newProber(kind CheckKind, checks []Check) prober {
-	s := &probeState{}
+func newProber(kind CheckKind, checks []Check, log *slog.Logger) prober {
+	s := &probeState{kind: kind, log: log}
 	for _, c := range checks {
 		if c.Kind == kind {
 			s.checks = append(s.checks, &runningCheck{Check: c})
@@ -77,11 +88,23 @@ func (p prober) run(ctx context.Context) map[string]error {
 		wg.Go(func() { errs[i] = c.run(ctx) })
 	}
 	wg.Wait()
+	before := s.last
 	s.last, s.at = make(map[string]error, len(errs)), time.Now()
 	for i, c := range s.checks {
 		s.last[c.Name] = errs[i]
+		s.report(ctx, c.Name, before[c.Name], errs[i])
 	}
 	return s.last
+}
+
+// report logs a change: probes come every few seconds, and anybody can send one.
+func (s *probeState) report(ctx context.Context, check string, before, now error) {
+	switch {
+	case now != nil && before == nil:
+		s.log.WarnContext(ctx, s.kind.String()+" check failed", "check", check, "error", now)
+	case now == nil && before != nil:
+		s.log.InfoContext(ctx, s.kind.String()+" check is good again", "check", check)
+	}
 }
 
 func (c *runningCheck) run(ctx context.Context) error {
@@ -109,7 +132,7 @@ func (c *runningCheck) run(ctx context.Context) error {
 }
 
 func (f *Front) serveHealth(w http.ResponseWriter, r *http.Request) {
-	details, ok := f.probe(r.Context(), "liveness", f.liveness)
+	details, ok := f.probe(r.Context(), f.liveness)
 	status := "ok"
 	if !ok {
 		status = "failed"
@@ -123,7 +146,7 @@ func (f *Front) serveHealth(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *Front) serveReady(w http.ResponseWriter, r *http.Request) {
-	checks, ok := f.probe(r.Context(), "readiness", f.ready)
+	checks, ok := f.probe(r.Context(), f.ready)
 	status := "ready"
 	switch {
 	case f.running.isDraining():
@@ -137,13 +160,12 @@ func (f *Front) serveReady(w http.ResponseWriter, r *http.Request) {
 	}{status, checks})
 }
 
-func (f *Front) probe(ctx context.Context, kind string, p prober) (states map[string]string, ok bool) {
+func (f *Front) probe(ctx context.Context, p prober) (states map[string]string, ok bool) {
 	states, ok = map[string]string{}, true
 	for name, err := range p.run(ctx) {
 		states[name] = "ok"
 		if err != nil {
 			states[name], ok = "failed", false
-			f.log.WarnContext(ctx, kind+" check failed", "check", name, "error", err)
 		}
 	}
 	return states, ok

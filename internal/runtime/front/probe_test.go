@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -66,7 +67,7 @@ func TestProbes(t *testing.T) {
 func TestProbesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int32
-		p := newProber(Readiness, []Check{{"n", Readiness, func(context.Context) error { runs.Add(1); return nil }}})
+		p := newProber(Readiness, []Check{{"n", Readiness, func(context.Context) error { runs.Add(1); return nil }}}, slog.New(slog.DiscardHandler))
 		for range 5 {
 			p.run(t.Context())
 		}
@@ -85,7 +86,7 @@ func TestHungCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int32
 		release := make(chan struct{})
-		p := newProber(Readiness, []Check{{"n", Readiness, func(context.Context) error { runs.Add(1); <-release; return nil }}})
+		p := newProber(Readiness, []Check{{"n", Readiness, func(context.Context) error { runs.Add(1); <-release; return nil }}}, slog.New(slog.DiscardHandler))
 		for range 3 {
 			start := time.Now()
 			if p.run(t.Context())["n"] == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // exchanges keeps track of what is being served.
@@ -65,6 +66,9 @@ func (e *exchanges) isDraining() bool {
 	return e.draining
 }
 
+// lastWords is how long cancelled calls have to answer when the server closes.
+const lastWords = time.Second
+
 func (e *exchanges) close(ctx context.Context) error {
 	e.mu.Lock()
 	e.draining, e.closing = true, true
@@ -85,9 +89,16 @@ func (e *exchanges) close(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	for r := range e.calls {
 		r.cancel(errClosing)
+	}
+	e.mu.Unlock()
+	// A cancelled call still has to tell its client.
+	last := time.NewTimer(lastWords)
+	defer last.Stop()
+	select {
+	case <-idle:
+	case <-last.C:
 	}
 	return ctx.Err()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,7 +58,7 @@ func (e *Engine) newCall(ctx context.Context, method, name string, req mcp.Reque
 	c.client, _ = req.(clientAccess)
 	if !nilParams(req) {
 		if p, ok := req.GetParams().(metaParams); ok {
-			c.token = p.GetProgressToken()
+			c.token = progressToken(p.GetProgressToken())
 		}
 	}
 	c.version = versionOf(req)
@@ -64,6 +66,26 @@ func (e *Engine) newCall(ctx context.Context, method, name string, req mcp.Reque
 		c.Facts = localFacts(method, protocol.EraOf(c.version))
 	}
 	return c
+}
+
+// progressToken returns a token that may be sent back, a string or an integer,
+// or nil (progress utility).
+func progressToken(token any) any {
+	switch t := token.(type) {
+	case string, int, int64:
+		return t
+	case json.Number:
+		if strings.ContainsAny(t.String(), ".eE") {
+			return nil
+		}
+		return t
+	case float64:
+		if t != math.Trunc(t) || math.IsInf(t, 0) {
+			return nil
+		}
+		return t
+	}
+	return nil
 }
 
 // localFacts are those of a request over a transport that is not ours, such

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"unicode/utf8"
 )
 
 // Kind is what a JSON-RPC message is.
@@ -48,7 +49,7 @@ func Code(err error) int64 {
 // all a usable ID, and is never nil. Its values are parts of data.
 func Parse(data []byte) (*Message, error) {
 	m := &Message{}
-	if !json.Valid(data) {
+	if !json.Valid(data) || !utf8.Valid(data) {
 		return m, ErrSyntax
 	}
 	whole := bytes.TrimLeft(data, " \t\r\n")

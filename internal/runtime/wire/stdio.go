@@ -60,7 +60,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -236,9 +235,6 @@ func (m *mux) line(ctx context.Context, l line) error {
 	if len(data) == 0 {
 		return nil
 	}
-	if !utf8.Valid(data) {
-		return m.refuse(ctx, nil, nil, &refusal{code: protocol.CodeParse, message: "the message is not UTF-8"})
-	}
 	msg, err := protocol.Parse(data)
 	if errors.Is(err, protocol.ErrBatch) {
 		return m.serveBatch(ctx, data)
@@ -360,6 +356,10 @@ func (m *mux) check(era protocol.Era, msg *protocol.Message, inBatch bool) *refu
 func (m *mux) start(ctx context.Context, p *pending, msg *protocol.Message) error {
 	p.settled = make(chan struct{})
 	p.token = msg.Meta["progressToken"]
+	if _, ok := idKey(p.token); !ok { // a token is what an id is: a string or an integer
+		p.token = nil
+		delete(msg.Meta, "progressToken")
+	}
 	p.listen = msg.Method == "subscriptions/listen"
 	if err := m.chooseLane(ctx, p); err != nil {
 		return err
