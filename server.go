@@ -350,7 +350,7 @@ func (s *Server) Handle(pattern string, h http.Handler, a Access) {
 			return errors.New("the handler is nil")
 		}
 		if len(a.Scopes) > 0 || a.Visible != nil {
-			return errors.New("Scopes and Visible are not applied to handlers; check the request in the handler itself") //nolint:staticcheck // names of fields
+			return errors.New("Scopes and Visible are not applied to handlers; check the request in the handler itself")
 		}
 		s.routes = append(s.routes, front.Route{Pattern: pattern, Handler: h, Public: a.Public})
 		return nil

@@ -21,7 +21,9 @@ type noteParams struct {
 func newNotes(t testing.TB, legacy bool, watch func(context.Context, string) error) *famcp.Server {
 	s := newServer(t, func(c *famcp.Config) { c.MCP.Resources.SubscribeEnabled = legacy })
 	famcp.AddResourceTemplate(s, famcp.ResourceTemplate{URITemplate: "note://{id}", Name: "notes", Watch: watch},
-		func(context.Context, *famcp.Call, noteParams) (famcp.Contents, error) { return famcp.Contents{Text: "x"}, nil })
+		func(context.Context, *famcp.Call, noteParams) (famcp.Contents, error) {
+			return famcp.Contents{Text: "x"}, nil
+		})
 	return s
 }
 
