@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,11 +80,9 @@ func TestMatrix(t *testing.T) {
 // runtime is published.
 func buildRelease(t *testing.T, published testkit.Published) string {
 	t.Helper()
-	flags := "-X main.version=" + published.Version
-	for i, name := range []string{"sum", "modSum"} {
-		line := strings.Fields(published.GoSum[i])
-		flags += " -X main." + name + "=" + line[len(line)-1]
-	}
+	sum := func(line string) string { return line[strings.LastIndex(line, " ")+1:] }
+	flags := fmt.Sprintf("-X main.version=%s -X main.sum=%s -X main.modSum=%s",
+		published.Version, sum(published.GoSum[0]), sum(published.GoSum[1]))
 	famcp := filepath.Join(t.TempDir(), "famcp.exe")
 	here := project{dir: ".", env: os.Environ()}
 	here.run(t, "go", "build", "-ldflags", flags, "-o", famcp, ".")
