@@ -80,9 +80,6 @@ func TestInterrupts(t *testing.T) {
 	if codes[130] == 0 {
 		t.Errorf("an undisturbed run took %s, and no signal met one; exit codes: %v", whole, codes)
 	}
-	if codes[130] == 0 {
-		t.Errorf("exit codes %v: none of the runs was interrupted while it ran", codes)
-	}
 }
 
 // Signals that hit while files are being written, however fast that is.
@@ -114,14 +111,23 @@ func interruptAt(t *testing.T, files int, sig syscall.Signal) int {
 		defer close(ended)
 		_ = c.Wait()
 	}()
-	for running := true; running && len(list(t, dir)) < files; {
+	// famcp stands still while it is looked at, so that it cannot be done
+	// before the signal is sent, and goes on a step of a millisecond at a time.
+	step := time.NewTicker(time.Millisecond)
+	defer step.Stop()
+	for running := true; running; {
+		_ = c.Process.Signal(syscall.SIGSTOP)
+		if len(list(t, dir)) >= files {
+			_ = c.Process.Signal(sig)
+			running = false
+		}
+		_ = c.Process.Signal(syscall.SIGCONT)
 		select {
 		case <-ended:
 			running = false
-		default:
+		case <-step.C:
 		}
 	}
-	_ = c.Process.Signal(sig)
 	<-ended
 	code, got := c.ProcessState.ExitCode(), list(t, dir)
 	if code == 130 && len(got) > 0 {
