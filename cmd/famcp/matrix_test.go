@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,9 +79,8 @@ func TestMatrix(t *testing.T) {
 // runtime is published.
 func buildRelease(t *testing.T, published testkit.Published) string {
 	t.Helper()
-	sum := func(line string) string { return line[strings.LastIndex(line, " ")+1:] }
-	flags := fmt.Sprintf("-X main.version=%s -X main.sum=%s -X main.modSum=%s",
-		published.Version, sum(published.GoSum[0]), sum(published.GoSum[1]))
+	_, sum, _ := strings.Cut(published.GoSum[0], published.Version+" ")
+	flags := "-X main.version=" + published.Version + " -X main.sum=" + sum
 	famcp := filepath.Join(t.TempDir(), "famcp.exe")
 	here := project{dir: ".", env: os.Environ()}
 	here.run(t, "go", "build", "-ldflags", flags, "-o", famcp, ".")
