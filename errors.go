@@ -82,7 +82,8 @@ func Unavailablef(format string, args ...any) *Error {
 	return &Error{Kind: Unavailable, Message: fmt.Sprintf(format, args...)}
 }
 
-// fault is the pipeline's reading of an error of this package.
+// fault is the pipeline's reading of an error of this package. What is wrapped
+// around it is for the log.
 func fault(err error) (*invoke.Fault, bool) {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -105,5 +106,9 @@ func fault(err error) (*invoke.Fault, bool) {
 	case Unavailable:
 		kind = invoke.Unavailable
 	}
-	return &invoke.Fault{Kind: kind, Message: e.Message, Field: e.Field, RetryAfter: e.RetryAfter, Cause: e.Cause}, true
+	cause := e.Cause
+	if err != error(e) { //nolint:errorlint // e itself, unwrapped
+		cause = err
+	}
+	return &invoke.Fault{Kind: kind, Message: e.Message, Field: e.Field, RetryAfter: e.RetryAfter, Cause: cause}, true
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,8 @@ func TestRegistrationFaults(t *testing.T) {
 		{"a handler with scopes", func(s *famcp.Server) {
 			s.Handle("/x", http.NotFoundHandler(), famcp.Access{Scopes: []string{"admin"}})
 		}, `handler "/x": Scopes`},
+		{"a completion without function", func(s *famcp.Server) { s.Complete("p", "a", nil) }, "the function is nil"},
+		{"a middleware that is nil", func(s *famcp.Server) { s.Use(nil) }, "middleware: one is nil"},
 		{"a handler that is nil", func(s *famcp.Server) { s.Handle("/x", nil, famcp.Access{}) }, `handler "/x"`},
 	}
 	for _, tt := range tests {
@@ -52,6 +55,40 @@ func TestRegistrationFaults(t *testing.T) {
 				t.Error("the server starts all the same")
 			}
 		})
+	}
+}
+
+// TestCompletionOfNothing is a fault that shows only once everything is
+// registered.
+func TestCompletionOfNothing(t *testing.T) {
+	for _, ref := range [][2]string{{"absent", "a"}, {"tool_prompt", "absent"}, {"note://{id}", "absent"}} {
+		s := newNotes(t, false, nil)
+		s.Complete("note://{id}", "id", func(context.Context, *famcp.Call, string) ([]string, error) { return nil, nil })
+		s.Complete(ref[0], ref[1], func(context.Context, *famcp.Call, string) ([]string, error) { return nil, nil })
+		if _, err := s.Handler(); err == nil || !strings.Contains(err.Error(), ref[0]) || strings.Contains(err.Error(), "\"id\"") {
+			t.Errorf("%v: got %v", ref, err)
+		}
+	}
+}
+
+// TestMiddlewareIsComposedOnce for each tool, around all of its calls.
+func TestMiddlewareIsComposedOnce(t *testing.T) {
+	s := newServer(t, nil)
+	var composed, called atomic.Int32
+	famcp.AddTool(s, reader("some"), func(context.Context, *famcp.Call, nothing) (string, error) { return "x", nil })
+	s.Use(func(next famcp.Handler) famcp.Handler {
+		composed.Add(1)
+		return func(ctx context.Context, c *famcp.Call, args any) (any, error) {
+			called.Add(1)
+			return next(ctx, c, args)
+		}
+	})
+	c := famcptest.Connect(t, s, famcptest.Modern)
+	for range 3 {
+		famcptest.Call[string](t, c, "some", nil)
+	}
+	if composed.Load() != 1 || called.Load() != 3 {
+		t.Errorf("composed %d times, called %d times, want 1 and 3", composed.Load(), called.Load())
 	}
 }
 
@@ -72,7 +109,8 @@ func TestLateRegistrationIsAFault(t *testing.T) {
 	s.OnStop("late stop", fine)
 	s.Check("late check", famcp.Readiness, fine)
 	s.Handle("/late", http.NotFoundHandler(), famcp.Access{})
-	for _, want := range []string{"late worker", "late stop", "late check", "/late"} {
+	s.Use(func(next famcp.Handler) famcp.Handler { return next })
+	for _, want := range []string{"middleware", "late worker", "late stop", "late check", "/late"} {
 		if err := s.Err(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to name %s", err, want)
 		}

@@ -38,7 +38,7 @@ func (s *Server) start() error {
 		return faults
 	}
 	s.addBuiltins()
-	if err := s.Err(); err != nil {
+	if err := errors.Join(s.Err(), s.engine.CheckCompletions()); err != nil {
 		return err
 	}
 	s.engine.LogOverdue(context.Background())

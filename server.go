@@ -301,8 +301,13 @@ func (s *Server) ResourceUpdated(ctx context.Context, uri string) {
 
 // Complete sets the values offered for an argument of a prompt, named by ref,
 // or for a variable of a resource template, whose text is ref. The function
-// returns those that start with prefix; clients get the first hundred.
+// returns those that start with prefix; clients get the first hundred. What is
+// completed must be registered when the server starts.
 func (s *Server) Complete(ref, argument string, values func(ctx context.Context, call *Call, prefix string) ([]string, error)) {
+	if values == nil {
+		s.fail(fmt.Errorf("completion of %q of %q: the function is nil", argument, ref))
+		return
+	}
 	s.engine.AddCompletion(ref, argument, func(ctx context.Context, c *invoke.Call, prefix string) ([]string, error) {
 		ctx, call := wrap(ctx, c)
 		return values(ctx, call, prefix)
@@ -312,9 +317,13 @@ func (s *Server) Complete(ref, argument string, values func(ctx context.Context,
 // Use puts middleware around every tool, the first outermost. Call it before
 // serving.
 func (s *Server) Use(m ...Middleware) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.chain = append(s.chain, m...)
+	s.early("middleware", func() error {
+		if slices.ContainsFunc(m, func(m Middleware) bool { return m == nil }) {
+			return errors.New("one is nil")
+		}
+		s.chain = append(s.chain, m...)
+		return nil
+	})
 }
 
 func (s *Server) wrapped(h Handler) Handler {

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -175,7 +176,10 @@ func AddTool[In, Out any](s *Server, t Tool, h func(context.Context, *Call, In) 
 		fail(err)
 		return
 	}
-	base := func(ctx context.Context, c *Call, args any) (any, error) { return h(ctx, c, args.(In)) }
+	// Composed by the first call: the chain is complete when the server serves.
+	handler := sync.OnceValue(func() Handler {
+		return s.wrapped(func(ctx context.Context, c *Call, args any) (any, error) { return h(ctx, c, args.(In)) })
+	})
 	s.addTool(t, &invoke.Tool{
 		Listed: &mcp.Tool{
 			Name: t.Name, Title: t.Title, Description: t.Deprecated.pipeline().Describe(t.Effect.describe(t.Description)),
@@ -188,7 +192,7 @@ func AddTool[In, Out any](s *Server, t Tool, h func(context.Context, *Call, In) 
 				return invoke.Output{}, err
 			}
 			ctx, call := wrap(ctx, c)
-			out, err := s.wrapped(base)(ctx, call, in)
+			out, err := handler()(ctx, call, in)
 			if err != nil {
 				return invoke.Output{}, err
 			}

@@ -2,7 +2,9 @@ package invoke
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -21,6 +23,25 @@ func (e *Engine) AddCompletion(ref, argument string, h CompletionHandler) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.completer[completionKey{ref, argument}] = h
+}
+
+// CheckCompletions returns a fault for each provider of what there is not.
+func (e *Engine) CheckCompletions() error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var errs []error
+	for key := range e.completer {
+		known := false
+		if p, ok := e.prompts[key.ref]; ok {
+			known = slices.ContainsFunc(p.Listed.Arguments, func(a *mcp.PromptArgument) bool { return a.Name == key.argument })
+		} else if t, ok := e.templates[key.ref]; ok {
+			known = slices.Contains(t.uri.Varnames(), key.argument)
+		}
+		if !known {
+			errs = append(errs, fmt.Errorf("completion of %q of %q: no prompt or resource template has it", key.argument, key.ref))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (e *Engine) completes() bool {
