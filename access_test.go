@@ -66,6 +66,33 @@ func TestHiddenLooksMissing(t *testing.T) {
 	})
 }
 
+// TestHeadersOfHiddenTools are checked for those who may know of the tool, and
+// give it away to nobody else.
+func TestHeadersOfHiddenTools(t *testing.T) {
+	s := newServer(t, nil)
+	routed := reader("routed")
+	routed.Access.Visible = func(_ context.Context, c *famcp.Call) bool { return c.Subject() == "friend" }
+	famcp.AddTool(s, routed, func(_ context.Context, _ *famcp.Call, in struct {
+		Region string `json:"region" mcpheader:"Region"`
+	},
+	) (string, error) {
+		return in.Region, nil
+	})
+	anybody := famcptest.Connect(t, s, famcptest.Modern)
+	friend := anybody.AsSubject("friend")
+	if got := famcptest.Call[string](t, friend, "routed", map[string]any{"region": "eu"}); got != "eu" {
+		t.Errorf("got %q, want eu", got)
+	}
+	for c, want := range map[*famcptest.Client]int64{anybody: -32602, friend: -32020} {
+		status, _, body := c.Raw(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"routed","arguments":{"region":"eu"},` +
+			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+		var got struct{ Error struct{ Code int64 } }
+		if err := json.Unmarshal(body, &got); err != nil || got.Error.Code != want || status != 400 {
+			t.Errorf("got %d %s, want %d", status, body, want)
+		}
+	}
+}
+
 // TestUnknownURIIsQuotedAsJSON: the SDK quotes it as Go does.
 func TestUnknownURIIsQuotedAsJSON(t *testing.T) {
 	famcptest.Eras(t, func(t testing.TB) *famcp.Server { return newServer(t, nil) }, func(t *testing.T, c *famcptest.Client) {

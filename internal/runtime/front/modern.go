@@ -46,7 +46,8 @@ func (f *Front) serveModern(p *request) {
 		f.refuseVersion(p, p.version)
 		return
 	}
-	if !modernMethod(m.Method) {
+	// Whether another method exists is known to the engine.
+	if protocol.IsLegacyMethod(m.Method) || strings.HasPrefix(m.Method, "notifications/") {
 		f.refuse(p.w, m.ID, Refusal{Code: protocol.CodeMethodNotFound, Message: "the method is not served here"})
 		return
 	}
@@ -141,14 +142,4 @@ func (f *Front) mismatch(h http.Header, m *protocol.Message) (name, reason strin
 		return f.cfg.ParamHeaders(decoded).Mismatch(h, m.Params["arguments"])
 	}
 	return "", ""
-}
-
-// modernMethod reports whether a method may exist in the modern era; whether
-// it does is known to the engine. The SDK has one method table for both eras.
-func modernMethod(method string) bool {
-	switch method {
-	case "initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list", "tasks/result":
-		return false
-	}
-	return !strings.HasPrefix(method, "notifications/")
 }

@@ -52,7 +52,7 @@ func opaqueMeta(body []byte, m *protocol.Message) []byte {
 	}
 	reserved := m.Meta == nil && string(meta) != "{}"
 	for key := range m.Meta {
-		reserved = reserved || isReserved(key)
+		reserved = reserved || protocol.IsRequestMeta(key)
 	}
 	if !reserved {
 		return body
@@ -60,7 +60,7 @@ func opaqueMeta(body []byte, m *protocol.Message) []byte {
 	return rewrite(body, func(params map[string]json.RawMessage) {
 		kept := map[string]json.RawMessage{}
 		for key, value := range m.Meta {
-			if !isReserved(key) {
+			if !protocol.IsRequestMeta(key) {
 				kept[key] = value
 			}
 		}
@@ -70,12 +70,4 @@ func opaqueMeta(body []byte, m *protocol.Message) []byte {
 		}
 		params["_meta"], _ = json.Marshal(kept) // parsed before, so it can be written
 	})
-}
-
-func isReserved(key string) bool {
-	switch key {
-	case protocol.MetaVersion, protocol.MetaCapabilities, protocol.MetaClientInfo, protocol.MetaLogLevel:
-		return true
-	}
-	return false
 }

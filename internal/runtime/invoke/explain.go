@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"reflect"
 	"regexp"
@@ -45,8 +46,9 @@ func describe(violations []protocol.Violation) string {
 }
 
 type explainer struct {
-	root  *jsonschema.Schema
-	found []protocol.Violation
+	root   *jsonschema.Schema
+	trying bool // one of several forms
+	found  []protocol.Violation
 }
 
 func (x *explainer) add(path, format string, args ...any) {
@@ -91,6 +93,23 @@ func (x *explainer) walk(path string, s *jsonschema.Schema, v any, depth int) {
 	for _, sub := range s.AllOf {
 		x.walk(path, sub, v, depth+1)
 	}
+	x.forms(path, s.AnyOf, v, depth)
+	x.forms(path, s.OneOf, v, depth)
+}
+
+// forms explains anyOf and oneOf when v breaks all of them. Forms within forms
+// are taken to fit: the tries would multiply with each level.
+func (x *explainer) forms(path string, forms []*jsonschema.Schema, v any, depth int) {
+	if len(forms) == 0 || x.trying {
+		return
+	}
+	for _, form := range forms {
+		try := &explainer{root: x.root, trying: true}
+		if try.walk(path, form, v, depth+1); len(try.found) == 0 {
+			return
+		}
+	}
+	x.add(path, "must have one of the forms in the schema")
 }
 
 func (x *explainer) text(path string, s *jsonschema.Schema, v string) {
@@ -125,6 +144,12 @@ func (x *explainer) number(path string, s *jsonschema.Schema, v json.Number) {
 	case s.ExclusiveMaximum != nil && cmp(s.ExclusiveMaximum) >= 0:
 		x.add(path, "must be less than %v", *s.ExclusiveMaximum)
 	}
+	if s.MultipleOf != nil {
+		n, _ := f.Float64() // as the validator has it
+		if _, rest := math.Modf(n / *s.MultipleOf); rest != 0 {
+			x.add(path, "must be a multiple of %v", *s.MultipleOf)
+		}
+	}
 }
 
 func (x *explainer) array(path string, s *jsonschema.Schema, v []any, depth int) {
@@ -133,6 +158,17 @@ func (x *explainer) array(path string, s *jsonschema.Schema, v []any, depth int)
 	}
 	if s.MaxItems != nil && len(v) > *s.MaxItems {
 		x.add(path, "must have at most %d items", *s.MaxItems)
+	}
+	if s.UniqueItems {
+		seen := map[string]bool{}
+		for i, item := range v {
+			raw, _ := json.Marshal(item) // was JSON before
+			if seen[string(raw)] {
+				x.add(fmt.Sprintf("%s[%d]", path, i), "must not repeat an item")
+				break
+			}
+			seen[string(raw)] = true
+		}
 	}
 	for i, item := range v {
 		if s.Items == nil || len(x.found) >= maxViolations {
@@ -147,6 +183,12 @@ func (x *explainer) object(path string, s *jsonschema.Schema, v map[string]any, 
 		if _, ok := v[name]; !ok {
 			x.add(join(path, name), "is required")
 		}
+	}
+	if s.MinProperties != nil && len(v) < *s.MinProperties {
+		x.add(path, "must have at least %d members", *s.MinProperties)
+	}
+	if s.MaxProperties != nil && len(v) > *s.MaxProperties {
+		x.add(path, "must have at most %d members", *s.MaxProperties)
 	}
 	closed := s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil
 	for _, name := range slices.Sorted(maps.Keys(v)) {

@@ -142,6 +142,36 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestCheckExplains(t *testing.T) {
+	schema, err := ParseSchema(json.RawMessage(`{"type":"object","properties":{
+		"half":{"type":"number","multipleOf":0.5},
+		"set":{"type":"array","uniqueItems":true},
+		"some":{"type":"object","minProperties":1,"maxProperties":2},
+		"any":{"anyOf":[{"type":"string"},{"type":"null"}]},
+		"one":{"oneOf":[{"type":"string","maxLength":1},{"type":"integer"}]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ raw, field, reason string }{
+		{`{"half":0.7}`, "half", "must be a multiple of 0.5"},
+		{`{"set":[1,{"a":1,"b":2},{"b":2,"a":1}]}`, "set[2]", "must not repeat an item"},
+		{`{"some":{}}`, "some", "must have at least 1 members"},
+		{`{"some":{"a":1,"b":2,"c":3}}`, "some", "must have at most 2 members"},
+		{`{"any":7}`, "any", "must have one of the forms in the schema"},
+		{`{"one":"SECRET"}`, "one", "must have one of the forms in the schema"},
+	}
+	for _, tt := range tests {
+		_, got := schema.Check(json.RawMessage(tt.raw))
+		if diff := cmp.Diff([]protocol.Violation{{Field: tt.field, Reason: tt.reason}}, got); diff != "" {
+			t.Errorf("%s: violations (-want +got):\n%s", tt.raw, diff)
+		}
+	}
+	good := `{"half":1.5,"set":[1,2],"some":{"a":1},"any":null,"one":3}`
+	if _, got := schema.Check(json.RawMessage(good)); got != nil {
+		t.Errorf("got %v for %s", got, good)
+	}
+}
+
 func TestCheckListsAtMostEight(t *testing.T) {
 	schema, err := SchemaFor(reflect.TypeFor[struct{}]())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
 )
 
@@ -45,11 +46,12 @@ func (e *Engine) AddTool(s *mcp.Server, t *Tool) {
 }
 
 // ParamHeaders returns the arguments of a tool that modern clients repeat as
-// headers; nil for an unknown tool.
+// headers; nil for an unknown tool, and for one that callers may not know of:
+// its call checks them.
 func (e *Engine) ParamHeaders(tool string) protocol.ParamHeaders {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if t, ok := e.tools[tool]; ok {
+	if t, ok := e.tools[tool]; ok && t.Access.Visible == nil {
 		return t.Input.Headers
 	}
 	return nil
@@ -115,6 +117,12 @@ func toolStatus(ctx context.Context, res *mcp.CallToolResult, err error) string 
 func (e *Engine) serveTool(ctx context.Context, c *Call, t *Tool, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if err := t.Access.admit(ctx, c, unknown("tool", t.Listed.Name)); err != nil {
 		return nil, e.sanitize(ctx, c, err)
+	}
+	if t.Access.Visible != nil && c.Facts.Transport == call.HTTP && c.Facts.Era == protocol.EraModern {
+		if header, reason := t.Input.Headers.Mismatch(c.Facts.Header, req.Params.Arguments); header != "" {
+			return nil, newError(protocol.CodeHeaderMismatch, "header "+header+" "+reason,
+				protocol.ErrorData{RequestID: c.Facts.RequestID, Field: header, Reason: reason})
+		}
 	}
 	e.used(ctx, c, t.Deprecated, "tool", t.Listed.Name)
 	args, violations := t.Input.Check(req.Params.Arguments)

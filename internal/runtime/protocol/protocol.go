@@ -108,6 +108,26 @@ const (
 	MetaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
+// IsRequestMeta reports whether a modern request's _meta gives key a meaning.
+// On a legacy session it has none.
+func IsRequestMeta(key string) bool {
+	switch key {
+	case MetaVersion, MetaCapabilities, MetaClientInfo, MetaLogLevel:
+		return true
+	}
+	return false
+}
+
+// IsLegacyMethod reports whether revision 2026-07-28 has removed a method. The
+// SDK knows them in every era.
+func IsLegacyMethod(method string) bool {
+	switch method {
+	case "initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list", "tasks/result":
+		return true
+	}
+	return false
+}
+
 // Levels returns the severities of log messages, the least severe first
 // (RFC 5424, as the logging utility has them).
 func Levels() []string { return slices.Clone(levels) }

@@ -1,20 +1,10 @@
 package wire
 
 import (
-	"slices"
-
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/famcp/famcp/internal/runtime/protocol"
 )
-
-// withoutModern are the legacy methods that revision 2026-07-28 has removed.
-// The SDK knows them in every era.
-var withoutModern = []string{
-	"initialize", "ping", "logging/setLevel",
-	"resources/subscribe", "resources/unsubscribe",
-	"tasks/list", "tasks/result",
-}
 
 // A refusal is an error answer to a request that is not delivered.
 type refusal struct {
@@ -40,7 +30,7 @@ func checkModern(m *protocol.Message, eras protocol.Eras) *refusal {
 	if version != protocol.Modern {
 		return unsupportedVersion(version, eras)
 	}
-	if slices.Contains(withoutModern, m.Method) {
+	if protocol.IsLegacyMethod(m.Method) {
 		return unknownMethod()
 	}
 	return nil

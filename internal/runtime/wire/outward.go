@@ -26,11 +26,7 @@ func inwardParams(msg *protocol.Message, p *pending) (json.RawMessage, error) {
 	meta := maps.Clone(msg.Meta)
 	if meta != nil && eraOf(msg) == protocol.EraLegacy {
 		// _meta is opaque to the legacy era; the SDK would act on these.
-		for _, key := range []string{
-			protocol.MetaVersion, protocol.MetaCapabilities, protocol.MetaClientInfo, protocol.MetaLogLevel,
-		} {
-			delete(meta, key)
-		}
+		maps.DeleteFunc(meta, func(key string, _ json.RawMessage) bool { return protocol.IsRequestMeta(key) })
 	}
 	if p != nil && p.token != nil {
 		meta["progressToken"] = strconv.AppendInt(nil, p.number, 10)
