@@ -61,6 +61,9 @@ func TestHelp(t *testing.T) {
 	}{
 		{name: "famcp", args: []string{"--help"}},
 		{name: "new", args: []string{"new", "--help"}},
+		{name: "token", args: []string{"token", "--help"}},
+		{name: "token-keys", args: []string{"token", "keys", "--help"}},
+		{name: "token-inspect", args: []string{"token", "inspect", "--help"}},
 		{name: "version", args: []string{"version", "--help"}},
 		{name: "exit-codes", args: []string{"help", "exit-codes"}},
 	}

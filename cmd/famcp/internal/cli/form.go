@@ -291,7 +291,7 @@ func readLine(ctx context.Context, streams *iostreams.IOStreams, prompt string) 
 	case r := <-read:
 		if errors.Is(r.err, io.EOF) {
 			fmt.Fprintln(streams.Err)
-			return "", usagef("standard input ended before the questions did; pass the answers as flags, or --yes for the defaults")
+			return "", usagef("standard input ended before the questions did; pass the answers as flags")
 		}
 		return strings.TrimSpace(r.line), r.err
 	}

@@ -75,6 +75,7 @@ serves old and new MCP clients over HTTP and stdio.`,
 	root.SetFlagErrorFunc(suggestFlag)
 	root.AddCommand(
 		newNewCmd(app, newRun),
+		newTokenCmd(app, tokenRun),
 		newVersionCmd(app, versionRun),
 		&cobra.Command{Use: "exit-codes", Short: "Exit codes of famcp", Long: exitCodes, Args: cobra.NoArgs, Run: func(*cobra.Command, []string) {
 			fmt.Fprintln(app.IO.Out, exitCodes)
