@@ -39,17 +39,14 @@ func TestAddingAToolByAGENTS(t *testing.T) {
 	}{
 		{tree: "project", edits: []edit{
 			{"internal/tools/tools.go", "famcp.AddTool(s, searchDocsTool,", "registerPing(s)\n\tfamcp.AddTool(s, searchDocsTool,"},
-			{"tests/contract_test.go", `"import_notes", "search_docs"}`, `"import_notes", "ping", "search_docs"}`},
-			{"tests/contract_test.go", `		"search_docs": {
-`, `		"ping": {
-			Title: "Ping", ReadOnlyHint: true, DestructiveHint: new(false), IdempotentHint: true, OpenWorldHint: new(false),
-		},
-		"search_docs": {
-`},
+			{"tests/contract_test.go", `		"search_docs":`, `		"ping": "read-only idempotent",
+		"search_docs":`},
 		}},
 		{tree: "bare", edits: []edit{
 			{"internal/tools/tools.go", "Register(_ *famcp.Server, _ Deps) {}", "Register(s *famcp.Server, _ Deps) { registerPing(s) }"},
-			{"tests/contract_test.go", `"tools":   nil,`, `"tools":   {"ping"},`},
+			{"tests/contract_test.go", `map[string]string{}
+	prompts`, `map[string]string{"ping": "read-only idempotent"}
+	prompts`},
 		}},
 	}
 	for _, tt := range tests {

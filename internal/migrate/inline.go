@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/inline"
+
+	"github.com/famcp/famcp/internal/gocode"
 )
 
 // maxRounds bounds how often a replacement may itself be replaced.
@@ -96,7 +98,7 @@ func marks(doc *ast.CommentGroup) bool {
 
 // inlineNames replaces until there is nothing to replace, and takes it all back where it would break a package.
 func (t *tree) inlineNames(marked []string) error {
-	before := typeErrors(t.program(runtimeModule, marked...))
+	before := typeErrors(t.packages(runtimeModule, marked...))
 	saved := t.save()
 	var faults []fault
 	for range maxRounds {
@@ -109,7 +111,7 @@ func (t *tree) inlineNames(marked []string) error {
 			break
 		}
 	}
-	for name, n := range typeErrors(t.reload()) {
+	for name, n := range typeErrors(t.program().Packages) {
 		if n > before[name] {
 			// Nobody is helped by a name of today in code that does not compile.
 			t.restore(saved)
@@ -123,19 +125,12 @@ func (t *tree) inlineNames(marked []string) error {
 	return nil
 }
 
-func typeErrors(pkgs []*pkg) map[string]int {
+func typeErrors(pkgs []*gocode.Package) map[string]int {
 	n := map[string]int{}
 	for _, p := range pkgs {
-		n[p.path] += p.errors
+		n[p.Path] += len(p.Errors)
 	}
 	return n
-}
-
-func (t *tree) reload() []*pkg {
-	if t.packages == nil {
-		t.packages = t.load()
-	}
-	return t.packages
 }
 
 // fault is a use of a marked name that stays.
@@ -147,28 +142,25 @@ type fault struct {
 
 // inlineRound replaces every use that can be, once.
 func (t *tree) inlineRound() (edited bool, faults []fault, err error) {
-	pkgs := t.reload()
-	if len(pkgs) == 0 {
-		return false, nil, nil
-	}
-	facts, renamed, err := runtimeFacts(pkgs[0].loader)
+	program := t.program()
+	facts, renamed, err := runtimeFacts(program)
 	if err != nil {
 		return false, nil, err
 	}
 	replaced := map[string]*replacement{}
-	for _, p := range pkgs {
+	for _, p := range program.Packages {
 		for name, r := range renamed.uses(p) {
 			replaced[name] = r
 		}
-		found, err := facts.analyze(p)
+		found, err := facts.analyze(program, p)
 		if err != nil {
-			faults = append(faults, fault{text: fmt.Sprintf("package %s was left alone: %v", p.path, err)})
+			faults = append(faults, fault{text: fmt.Sprintf("package %s was left alone: %v", p.Path, err)})
 			continue
 		}
 		at := map[token.Pos]bool{}
 		for _, d := range found {
-			name := p.name(d.Pos)
-			if p.generated(d.Pos) {
+			name := p.Name(d.Pos)
+			if generated(p, d.Pos) {
 				continue
 			}
 			if replaced[name] == nil {
@@ -198,24 +190,20 @@ func (t *tree) inlineRound() (edited bool, faults []fault, err error) {
 
 // runtimeFacts are the marked names of the runtime's packages that were loaded, and those among them that only got
 // another name.
-func runtimeFacts(l *loader) (facts, renames, error) {
+func runtimeFacts(program *gocode.Program) (facts, renames, error) {
 	facts, renamed := facts{}, renames{}
-	for _, path := range slices.Sorted(maps.Keys(l.loaded)) {
-		p := l.loaded[path]
-		if _, ok := inside(path, runtimeModule); !ok {
-			continue
-		}
-		if _, err := facts.analyze(p); err != nil {
+	for _, p := range program.Module(runtimeModule) {
+		if _, err := facts.analyze(program, p); err != nil {
 			return nil, nil, err
 		}
-		for _, file := range p.files {
+		for _, file := range p.Files {
 			for _, decl := range file.Decls {
 				fn, ok := decl.(*ast.FuncDecl)
 				if !ok || !marks(fn.Doc) {
 					continue
 				}
-				if target := p.renames(fn); target != nil {
-					old := p.info.Defs[fn.Name]
+				if target := renameOf(p, fn); target != nil {
+					old := p.Info.Defs[fn.Name]
 					renamed[old] = target
 					delete(facts, old)
 				}
@@ -229,8 +217,8 @@ func runtimeFacts(l *loader) (facts, renames, error) {
 // cannot replace them where type arguments are inferred or where they are values, and only their names differ.
 type renames map[types.Object]types.Object
 
-// renames is the function that fn is another name of, or nil.
-func (p *pkg) renames(fn *ast.FuncDecl) types.Object {
+// renameOf is the function that fn is another name of, or nil.
+func renameOf(p *gocode.Package, fn *ast.FuncDecl) types.Object {
 	if fn.Body == nil || len(fn.Body.List) != 1 {
 		return nil
 	}
@@ -252,15 +240,15 @@ func (p *pkg) renames(fn *ast.FuncDecl) types.Object {
 		target = f
 	case *ast.SelectorExpr: // of the receiver
 		x, ok := f.X.(*ast.Ident)
-		if !ok || fn.Recv == nil || len(fn.Recv.List[0].Names) != 1 || p.info.Uses[x] != p.info.Defs[fn.Recv.List[0].Names[0]] {
+		if !ok || fn.Recv == nil || len(fn.Recv.List[0].Names) != 1 || p.Info.Uses[x] != p.Info.Defs[fn.Recv.List[0].Names[0]] {
 			return nil
 		}
 		target = f.Sel
 	default:
 		return nil
 	}
-	obj, _ := p.info.Uses[target].(*types.Func)
-	old, _ := p.info.Defs[fn.Name].(*types.Func)
+	obj, _ := p.Info.Uses[target].(*types.Func)
+	old, _ := p.Info.Defs[fn.Name].(*types.Func)
 	if obj == nil || old == nil || obj.Origin().Pkg() != old.Pkg() || !types.Identical(obj.Origin().Type(), old.Type()) {
 		return nil
 	}
@@ -271,7 +259,7 @@ func (p *pkg) renames(fn *ast.FuncDecl) types.Object {
 				return nil
 			}
 			arg, ok := call.Args[i].(*ast.Ident)
-			if !ok || p.info.Uses[arg] != p.info.Defs[name] {
+			if !ok || p.Info.Uses[arg] != p.Info.Defs[name] {
 				return nil
 			}
 			i++
@@ -284,9 +272,9 @@ func (p *pkg) renames(fn *ast.FuncDecl) types.Object {
 }
 
 // uses are the replacements of old names in the files of p.
-func (r renames) uses(p *pkg) map[string]*replacement {
+func (r renames) uses(p *gocode.Package) map[string]*replacement {
 	found := map[string]*replacement{}
-	for _, file := range p.files {
+	for _, file := range p.Files {
 		if ast.IsGenerated(file) {
 			continue
 		}
@@ -296,21 +284,21 @@ func (r renames) uses(p *pkg) map[string]*replacement {
 				outer = sel
 			}
 			id, ok := n.(*ast.Ident)
-			if !ok || p.info.Uses[id] == nil {
+			if !ok || p.Info.Uses[id] == nil {
 				return true
 			}
-			old := origin(p.info.Uses[id])
+			old := origin(p.Info.Uses[id])
 			target := r[old]
-			if target == nil || !p.means(file, outer, id, target) {
+			if target == nil || !means(p, file, outer, id, target) {
 				return true
 			}
-			name := p.name(id.Pos())
+			name := p.Name(id.Pos())
 			if found[name] == nil {
 				found[name] = &replacement{}
 			}
-			found[name].edits = append(found[name].edits, edit{p.offset(id.Pos()), p.offset(id.End()), target.Name()})
+			found[name].edits = append(found[name].edits, edit{p.Offset(id.Pos()), p.Offset(id.End()), target.Name()})
 			found[name].changes = append(found[name].changes, Change{
-				Line: p.line(id.Pos()), Text: fmt.Sprintf("%s.%s became %s", old.Pkg().Name(), old.Name(), target.Name()),
+				Line: p.Line(id.Pos()), Text: fmt.Sprintf("%s.%s became %s", old.Pkg().Name(), old.Name(), target.Name()),
 			})
 			return true
 		})
@@ -319,16 +307,16 @@ func (r renames) uses(p *pkg) map[string]*replacement {
 }
 
 // means reports whether target's name, in the place of id, is target.
-func (p *pkg) means(file *ast.File, outer ast.Node, id *ast.Ident, target types.Object) bool {
+func means(p *gocode.Package, file *ast.File, outer ast.Node, id *ast.Ident, target types.Object) bool {
 	if sel, ok := outer.(*ast.SelectorExpr); ok && sel.Sel == id {
-		selection := p.info.Selections[sel]
+		selection := p.Info.Selections[sel]
 		if selection == nil {
 			return true // of a package
 		}
-		obj, _, _ := types.LookupFieldOrMethod(selection.Recv(), true, p.types, target.Name())
+		obj, _, _ := types.LookupFieldOrMethod(selection.Recv(), true, p.Types, target.Name())
 		return obj != nil && origin(obj) == target
 	}
-	scope := p.info.Scopes[file].Innermost(id.Pos()) // imported with a dot
+	scope := p.Info.Scopes[file].Innermost(id.Pos()) // imported with a dot
 	if scope == nil {
 		return false
 	}
@@ -337,8 +325,8 @@ func (p *pkg) means(file *ast.File, outer ast.Node, id *ast.Ident, target types.
 }
 
 // generated reports whether a tool made the file at pos.
-func (p *pkg) generated(pos token.Pos) bool {
-	return slices.ContainsFunc(p.files, func(f *ast.File) bool { return f.FileStart <= pos && pos <= f.FileEnd && ast.IsGenerated(f) })
+func generated(p *gocode.Package, pos token.Pos) bool {
+	return slices.ContainsFunc(p.Files, func(f *ast.File) bool { return f.FileStart <= pos && pos <= f.FileEnd && ast.IsGenerated(f) })
 }
 
 // replacement is the edits of one file.
@@ -348,7 +336,7 @@ type replacement struct {
 }
 
 // add takes a diagnosis with a fix, unless it overlaps with one taken already; that one's turn is the next round.
-func (r *replacement) add(p *pkg, d analysis.Diagnostic) bool {
+func (r *replacement) add(p *gocode.Package, d analysis.Diagnostic) bool {
 	if len(d.SuggestedFixes) == 0 {
 		return false
 	}
@@ -358,7 +346,7 @@ func (r *replacement) add(p *pkg, d analysis.Diagnostic) bool {
 		if !end.IsValid() {
 			end = e.Pos
 		}
-		next := edit{p.offset(e.Pos), p.offset(end), string(e.NewText)}
+		next := edit{p.Offset(e.Pos), p.Offset(end), string(e.NewText)}
 		if slices.Contains(r.edits, next) {
 			continue // two replacements that add the same import
 		}
@@ -368,34 +356,34 @@ func (r *replacement) add(p *pkg, d analysis.Diagnostic) bool {
 		edits = append(edits, next)
 	}
 	r.edits = append(r.edits, edits...)
-	r.changes = append(r.changes, Change{Line: p.line(d.Pos), Text: strings.Replace(d.Message, "should be inlined", "is replaced by what it stands for", 1)})
+	r.changes = append(r.changes, Change{Line: p.Line(d.Pos), Text: strings.Replace(d.Message, "should be inlined", "is replaced by what it stands for", 1)})
 	return true
 }
 
 // dropUnusedImports removes the imports of the runtime's packages that lost their last use.
 func (t *tree) dropUnusedImports(names []string) error {
 	drop := map[string][]edit{}
-	for _, p := range t.reload() {
+	for _, p := range t.program().Packages {
 		used := map[types.Object]bool{}
-		for _, obj := range p.info.Uses {
+		for _, obj := range p.Info.Uses {
 			used[obj] = true
 		}
-		for _, file := range p.files {
-			name := p.name(file.Pos())
+		for _, file := range p.Files {
+			name := p.Name(file.Pos())
 			if !slices.Contains(names, name) {
 				continue
 			}
 			for _, spec := range file.Imports {
-				obj := p.info.Implicits[spec]
+				obj := p.Info.Implicits[spec]
 				if spec.Name != nil {
-					obj = p.info.Defs[spec.Name]
+					obj = p.Info.Defs[spec.Name]
 				}
 				imported, ok := obj.(*types.PkgName)
 				if !ok || used[obj] {
 					continue
 				}
-				if _, ok := inside(imported.Imported().Path(), runtimeModule); ok && imported.Name() != "." {
-					drop[name] = append(drop[name], wholeLine(t.now[name], p.offset(spec.Pos()), p.offset(spec.End())))
+				if _, ok := gocode.Inside(imported.Imported().Path(), runtimeModule); ok && imported.Name() != "." {
+					drop[name] = append(drop[name], wholeLine(t.now[name], p.Offset(spec.Pos()), p.Offset(spec.End())))
 				}
 			}
 		}
@@ -427,7 +415,7 @@ func wholeLine(src []byte, start, end int) edit {
 type facts map[types.Object]analysis.Fact
 
 // analyze runs the inline analyzer, of which the go command has its own only since 1.26.
-func (f facts) analyze(p *pkg) (found []analysis.Diagnostic, err error) {
+func (f facts) analyze(program *gocode.Program, p *gocode.Package) (found []analysis.Diagnostic, err error) {
 	defer func() {
 		if r := recover(); r != nil { // it expects code without type errors
 			err = fmt.Errorf("it cannot be analyzed: %v", r)
@@ -445,11 +433,11 @@ func (f facts) analyze(p *pkg) (found []analysis.Diagnostic, err error) {
 			}
 		}
 		result, err := a.Run(&analysis.Pass{
-			Analyzer: a, Fset: p.fset, Files: p.files, Pkg: p.types, TypesInfo: p.info, ResultOf: results,
+			Analyzer: a, Fset: p.Fset, Files: p.Files, Pkg: p.Types, TypesInfo: p.Info, ResultOf: results,
 			TypesSizes: types.SizesFor("gc", "amd64"),
 			Report:     func(d analysis.Diagnostic) { found = append(found, d) },
 			ReadFile: func(name string) ([]byte, error) {
-				data, ok := p.loader.read(name)
+				data, ok := program.Read(name)
 				if !ok {
 					return nil, fs.ErrNotExist
 				}
@@ -481,9 +469,9 @@ func origin(obj types.Object) types.Object {
 }
 
 // left are the uses of marked names in p that are not at one of the positions of a replacement.
-func (f facts) left(p *pkg, replaced map[token.Pos]bool) []fault {
+func (f facts) left(p *gocode.Package, replaced map[token.Pos]bool) []fault {
 	var faults []fault
-	for _, file := range p.files {
+	for _, file := range p.Files {
 		var stack []ast.Node
 		ast.Inspect(file, func(n ast.Node) bool {
 			if n == nil {
@@ -492,11 +480,11 @@ func (f facts) left(p *pkg, replaced map[token.Pos]bool) []fault {
 			}
 			stack = append(stack, n)
 			id, ok := n.(*ast.Ident)
-			if !ok || p.info.Uses[id] == nil || f[origin(p.info.Uses[id])] == nil || ast.IsGenerated(file) {
+			if !ok || p.Info.Uses[id] == nil || f[origin(p.Info.Uses[id])] == nil || ast.IsGenerated(file) {
 				return true
 			}
-			obj := p.info.Uses[id]
-			if _, ok := inside(obj.Pkg().Path(), runtimeModule); !ok {
+			obj := p.Info.Uses[id]
+			if _, ok := gocode.Inside(obj.Pkg().Path(), runtimeModule); !ok {
 				return true
 			}
 			for _, outer := range stack {
@@ -504,7 +492,7 @@ func (f facts) left(p *pkg, replaced map[token.Pos]bool) []fault {
 					return true
 				}
 			}
-			faults = append(faults, fault{p.name(id.Pos()), p.line(id.Pos()), fmt.Sprintf(
+			faults = append(faults, fault{p.Name(id.Pos()), p.Line(id.Pos()), fmt.Sprintf(
 				"%s.%s is deprecated and cannot be replaced automatically here; its documentation says what takes its place",
 				obj.Pkg().Name(), obj.Name())})
 			return true
@@ -529,5 +517,5 @@ func (t *tree) save() saved {
 }
 
 func (t *tree) restore(s saved) {
-	t.now, t.shifts, t.changes, t.packages = s.now, s.shifts, t.changes[:s.changes], nil
+	t.now, t.shifts, t.changes, t.code = s.now, s.shifts, t.changes[:s.changes], nil
 }

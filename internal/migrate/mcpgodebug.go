@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/famcp/famcp/internal/gocode"
 )
 
 const switchVariable = "MCPGODEBUG"
@@ -81,10 +83,10 @@ func dropSwitches(t *tree) error {
 		return nil
 	}
 	found := map[string][]setting{}
-	for _, p := range t.reload() {
-		for _, file := range p.files {
+	for _, p := range t.program().Packages {
+		for _, file := range p.Files {
 			if !ast.IsGenerated(file) {
-				name := p.name(file.Pos())
+				name := p.Name(file.Pos())
 				found[name] = goSettings(p, file)
 			}
 		}
@@ -144,7 +146,7 @@ func (t *tree) noteSwitches(name string) {
 }
 
 // goSettings finds Setenv("MCPGODEBUG", "…"), of whatever package or test, and elements of an environment.
-func goSettings(p *pkg, file *ast.File) []setting {
+func goSettings(p *gocode.Package, file *ast.File) []setting {
 	var found []setting
 	seen := map[ast.Node]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -156,13 +158,13 @@ func goSettings(p *pkg, file *ast.File) []setting {
 			}
 			lit, ok := n.Args[1].(*ast.BasicLit)
 			if left, gone := switches(literal(n.Args[1])); ok && gone != nil {
-				found = append(found, setting{line: p.line(n.Pos()), gone: gone, edit: edit{p.offset(lit.Pos()), p.offset(lit.End()), strconv.Quote(left)}})
+				found = append(found, setting{line: p.Line(n.Pos()), gone: gone, edit: edit{p.Offset(lit.Pos()), p.Offset(lit.End()), strconv.Quote(left)}})
 			}
 		case *ast.BasicLit:
 			rest, ok := strings.CutPrefix(literal(n), switchVariable+"=")
 			if left, gone := switches(rest); ok && gone != nil && !seen[n] {
-				found = append(found, setting{line: p.line(n.Pos()), gone: gone, edit: edit{
-					p.offset(n.Pos()), p.offset(n.End()), strconv.Quote(switchVariable + "=" + left),
+				found = append(found, setting{line: p.Line(n.Pos()), gone: gone, edit: edit{
+					p.Offset(n.Pos()), p.Offset(n.End()), strconv.Quote(switchVariable + "=" + left),
 				}})
 			}
 		case *ast.BinaryExpr: // part of a longer text

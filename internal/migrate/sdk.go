@@ -7,6 +7,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/famcp/famcp/internal/gocode"
 )
 
 // Packages of go-sdk that project code imports.
@@ -28,7 +30,7 @@ func sdkMigrations() []Migration {
 
 // syntax is one file with the way from each node to the root.
 type syntax struct {
-	*pkg
+	*gocode.Package
 	file    *ast.File
 	name    string
 	src     []byte
@@ -40,14 +42,14 @@ func (t *tree) eachFile(importPath string, names []string, visit func(*syntax) e
 	if !t.mentions(names...) {
 		return nil
 	}
-	for _, p := range t.program(importPath, names...) {
-		for _, file := range p.files {
-			name := p.name(file.Pos())
+	for _, p := range t.packages(importPath, names...) {
+		for _, file := range p.Files {
+			name := p.Name(file.Pos())
 			imports := slices.ContainsFunc(file.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"`+importPath+`"` })
 			if !imports || ast.IsGenerated(file) || mentioned(t.now[name], names) == "" {
 				continue
 			}
-			s := &syntax{pkg: p, file: file, name: name, src: t.now[name], parents: map[ast.Node]ast.Node{}}
+			s := &syntax{Package: p, file: file, name: name, src: t.now[name], parents: map[ast.Node]ast.Node{}}
 			var stack []ast.Node
 			ast.Inspect(file, func(n ast.Node) bool {
 				if n == nil {
@@ -68,16 +70,16 @@ func (t *tree) eachFile(importPath string, names []string, visit func(*syntax) e
 	return nil
 }
 
-func (s *syntax) text(n ast.Node) string { return string(s.src[s.offset(n.Pos()):s.offset(n.End())]) }
+func (s *syntax) text(n ast.Node) string { return string(s.src[s.Offset(n.Pos()):s.Offset(n.End())]) }
 
 // replace is the edit that puts text in the place of n.
 func (s *syntax) replace(n ast.Node, text string) edit {
-	return edit{s.offset(n.Pos()), s.offset(n.End()), text}
+	return edit{s.Offset(n.Pos()), s.Offset(n.End()), text}
 }
 
 // cut removes an element of a composite literal with its comma, and its line when that held nothing else.
 func (s *syntax) cut(lit *ast.CompositeLit, i int) edit {
-	start, end := s.offset(lit.Elts[i].Pos()), s.offset(lit.Elts[i].End())
+	start, end := s.Offset(lit.Elts[i].Pos()), s.Offset(lit.Elts[i].End())
 	if rest := strings.TrimLeft(string(s.src[end:]), " \t"); strings.HasPrefix(rest, ",") {
 		end = len(s.src) - len(rest) + 1
 	}
@@ -85,12 +87,12 @@ func (s *syntax) cut(lit *ast.CompositeLit, i int) edit {
 		return e
 	}
 	if i+1 < len(lit.Elts) {
-		if next := s.offset(lit.Elts[i+1].Pos()); !strings.Contains(string(s.src[end:next]), "\n") {
+		if next := s.Offset(lit.Elts[i+1].Pos()); !strings.Contains(string(s.src[end:next]), "\n") {
 			end = next
 		}
-	} else if i > 0 && strings.TrimSpace(string(s.src[s.offset(lit.Elts[i-1].End()):start])) == "," {
-		if s.line(lit.Elts[i-1].End()) == s.line(lit.Elts[i].Pos()) {
-			start = s.offset(lit.Elts[i-1].End())
+	} else if i > 0 && strings.TrimSpace(string(s.src[s.Offset(lit.Elts[i-1].End()):start])) == "," {
+		if s.Line(lit.Elts[i-1].End()) == s.Line(lit.Elts[i].Pos()) {
+			start = s.Offset(lit.Elts[i-1].End())
 		}
 	}
 	return edit{start, end, ""}
@@ -108,7 +110,7 @@ func field(lit *ast.CompositeLit, key string) (int, ast.Expr) {
 	return -1, nil
 }
 
-func oneLine(s *syntax, n ast.Node) bool { return s.line(n.Pos()) == s.line(n.End()) }
+func oneLine(s *syntax, n ast.Node) bool { return s.Line(n.Pos()) == s.Line(n.End()) }
 
 // loose are uses of the fields outside of the literals that were dealt with: x.Field of a type that is not known to be
 // another, and elements of literals without a type.
@@ -121,13 +123,13 @@ func (s *syntax) loose(done map[*ast.CompositeLit]bool, names []string, use func
 			}
 			for _, name := range names {
 				if i, _ := field(n, name); i >= 0 {
-					if key := n.Elts[i].(*ast.KeyValueExpr).Key.(*ast.Ident); s.info.Uses[key] == nil {
+					if key := n.Elts[i].(*ast.KeyValueExpr).Key.(*ast.Ident); s.Info.Uses[key] == nil {
 						use(n.Elts[i], name)
 					}
 				}
 			}
 		case *ast.SelectorExpr:
-			if slices.Contains(names, n.Sel.Name) && s.info.Selections[n] == nil && s.info.Uses[n.Sel] == nil && s.imported(n.X) == "" {
+			if slices.Contains(names, n.Sel.Name) && s.Info.Selections[n] == nil && s.Info.Uses[n.Sel] == nil && s.Imported(n.X) == "" {
 				use(n, n.Sel.Name)
 			}
 		}
@@ -151,22 +153,22 @@ func listCapabilities(t *tree) error {
 		done := map[*ast.CompositeLit]bool{}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			lit, ok := n.(*ast.CompositeLit)
-			if !ok || !s.selects(lit.Type, mcpPackage, "ServerOptions") {
+			if !ok || !s.Selects(lit.Type, mcpPackage, "ServerOptions") {
 				return true
 			}
 			done[lit] = true
 			more, which, why := s.capabilities(lit)
 			if why != "" {
-				t.note(s.name, s.line(lit.Pos()), why)
+				t.note(s.name, s.Line(lit.Pos()), why)
 			}
 			if len(more) > 0 {
 				edits = append(edits, more...)
-				changes = append(changes, Change{Line: s.line(lit.Pos()), Text: fmt.Sprintf("%s, deprecated, became Capabilities", strings.Join(which, ", "))})
+				changes = append(changes, Change{Line: s.Line(lit.Pos()), Text: fmt.Sprintf("%s, deprecated, became Capabilities", strings.Join(which, ", "))})
 			}
 			return true
 		})
 		s.loose(done, names, func(n ast.Node, name string) {
-			t.note(s.name, s.line(n.Pos()), fmt.Sprintf("%s of mcp.ServerOptions is deprecated; set Capabilities instead", name))
+			t.note(s.name, s.Line(n.Pos()), fmt.Sprintf("%s of mcp.ServerOptions is deprecated; set Capabilities instead", name))
 		})
 		if len(edits) == 0 {
 			return nil
@@ -188,7 +190,7 @@ func (s *syntax) capabilities(lit *ast.CompositeLit) (edits []edit, which []stri
 	var given *ast.CompositeLit
 	if at0 >= 0 {
 		if u, ok := set.(*ast.UnaryExpr); ok && u.Op == token.AND {
-			if c, ok := u.X.(*ast.CompositeLit); ok && s.selects(c.Type, mcpPackage, "ServerCapabilities") {
+			if c, ok := u.X.(*ast.CompositeLit); ok && s.Selects(c.Type, mcpPackage, "ServerCapabilities") {
 				given = c
 			}
 		}
@@ -199,7 +201,7 @@ func (s *syntax) capabilities(lit *ast.CompositeLit) (edits []edit, which []stri
 			continue
 		}
 		id, ok := value.(*ast.Ident)
-		if !ok || s.info.Uses[id] != types.Universe.Lookup(id.Name) || id.Name != "true" && id.Name != "false" {
+		if !ok || s.Info.Uses[id] != types.Universe.Lookup(id.Name) || id.Name != "true" && id.Name != "false" {
 			return nil, nil, f.has + " of mcp.ServerOptions is deprecated and depends on a value here; set Capabilities instead"
 		}
 		at, which = append(at, i), append(which, f.has)
@@ -233,7 +235,7 @@ func (s *syntax) capabilities(lit *ast.CompositeLit) (edits []edit, which []stri
 		edits = append(edits, s.replace(lit.Elts[at[0]], text))
 		at = at[1:]
 	} else if len(entries) > 0 {
-		brace := s.offset(given.Lbrace) + 1
+		brace := s.Offset(given.Lbrace) + 1
 		text := strings.Join(entries, ", ")
 		switch {
 		case !oneLine(s, given):
@@ -259,17 +261,17 @@ func replaceNotFoundCode(t *tree) error {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
-				if !s.selects(n, mcpPackage, "CodeResourceNotFound") {
+				if !s.Selects(n, mcpPackage, "CodeResourceNotFound") {
 					return true
 				}
 				if !s.onlyRead(n) {
-					t.note(s.name, s.line(n.Pos()), "mcp.CodeResourceNotFound is deprecated and written to or pointed at here; "+text)
+					t.note(s.name, s.Line(n.Pos()), "mcp.CodeResourceNotFound is deprecated and written to or pointed at here; "+text)
 					return true
 				}
 				if jsonrpc == "" {
 					var more []edit
 					if jsonrpc, more = s.use(jsonrpcPackage, "jsonrpc", n.Pos()); jsonrpc == "" {
-						t.note(s.name, s.line(n.Pos()), "mcp.CodeResourceNotFound is deprecated; use jsonrpc.CodeInvalidParams of go-sdk")
+						t.note(s.name, s.Line(n.Pos()), "mcp.CodeResourceNotFound is deprecated; use jsonrpc.CodeInvalidParams of go-sdk")
 						return true
 					}
 					edits = append(edits, more...)
@@ -279,11 +281,11 @@ func replaceNotFoundCode(t *tree) error {
 					code = "int64(" + code + ")" // the variable was one
 				}
 				edits = append(edits, s.replace(n, code))
-				changes = append(changes, Change{Line: s.line(n.Pos()), Text: "mcp.CodeResourceNotFound, deprecated, became jsonrpc.CodeInvalidParams"})
+				changes = append(changes, Change{Line: s.Line(n.Pos()), Text: "mcp.CodeResourceNotFound, deprecated, became jsonrpc.CodeInvalidParams"})
 			case *ast.UnaryExpr:
 				lit, ok := n.X.(*ast.BasicLit)
 				if _, set := s.parents[n].(*ast.AssignStmt); ok && !set && n.Op == token.SUB && lit.Value == "32002" {
-					t.note(s.name, s.line(n.Pos()), text)
+					t.note(s.name, s.Line(n.Pos()), text)
 				}
 			}
 			return true
@@ -347,11 +349,11 @@ func (s *syntax) use(importPath, name string, pos token.Pos) (string, []edit) {
 		decl := s.parents[spec].(*ast.GenDecl)
 		if !decl.Lparen.IsValid() {
 			return name, []edit{
-				{s.offset(spec.Pos()), s.offset(spec.Pos()), fmt.Sprintf("(\n\t%q\n\t", importPath)},
-				{s.offset(spec.End()), s.offset(spec.End()), "\n)"},
+				{s.Offset(spec.Pos()), s.Offset(spec.Pos()), fmt.Sprintf("(\n\t%q\n\t", importPath)},
+				{s.Offset(spec.End()), s.Offset(spec.End()), "\n)"},
 			}
 		}
-		start := s.offset(spec.Pos())
+		start := s.Offset(spec.Pos())
 		return name, []edit{{start, start, fmt.Sprintf("%q\n\t", importPath)}}
 	}
 	return "", nil
@@ -359,10 +361,10 @@ func (s *syntax) use(importPath, name string, pos token.Pos) (string, []edit) {
 
 // free reports whether name means nothing else than the package at importPath: at pos and in the whole file.
 func (s *syntax) free(name, importPath string, pos token.Pos) bool {
-	if s.types.Scope().Lookup(name) != nil {
+	if s.Types.Scope().Lookup(name) != nil {
 		return false
 	}
-	scope := s.types.Scope().Innermost(pos)
+	scope := s.Types.Scope().Innermost(pos)
 	if scope == nil {
 		return false
 	}
@@ -383,7 +385,7 @@ func wrapCrossOrigin(t *tree) error {
 		done := map[*ast.CompositeLit]bool{}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			lit, ok := n.(*ast.CompositeLit)
-			if !ok || !s.selects(lit.Type, mcpPackage, "StreamableHTTPOptions") {
+			if !ok || !s.Selects(lit.Type, mcpPackage, "StreamableHTTPOptions") {
 				return true
 			}
 			done[lit] = true
@@ -391,29 +393,29 @@ func wrapCrossOrigin(t *tree) error {
 			if i < 0 {
 				return true
 			}
-			if id, ok := value.(*ast.Ident); ok && id.Name == "nil" && s.info.Uses[id] == types.Universe.Lookup("nil") {
+			if id, ok := value.(*ast.Ident); ok && id.Name == "nil" && s.Info.Uses[id] == types.Universe.Lookup("nil") {
 				edits = append(edits, s.cut(lit, i))
-				changes = append(changes, Change{Line: s.line(lit.Elts[i].Pos()), Text: "CrossOriginProtection, deprecated, was nil and is gone"})
+				changes = append(changes, Change{Line: s.Line(lit.Elts[i].Pos()), Text: "CrossOriginProtection, deprecated, was nil and is gone"})
 				return true
 			}
 			call := s.handlerCall(lit)
 			if call == nil || !s.neverNil(value) || !s.asHandler(call) {
-				t.note(s.name, s.line(lit.Elts[i].Pos()), advice)
+				t.note(s.name, s.Line(lit.Elts[i].Pos()), advice)
 				return true
 			}
 			protection := s.text(value)
 			if _, ok := value.(*ast.UnaryExpr); ok {
 				protection = "(" + protection + ")"
 			}
-			start, end := s.offset(call.Pos()), s.offset(call.End())
+			start, end := s.Offset(call.Pos()), s.Offset(call.End())
 			edits = append(edits, s.cut(lit, i), edit{start, start, protection + ".Handler("}, edit{end, end, ")"})
-			changes = append(changes, Change{Line: s.line(lit.Elts[i].Pos()), Text: "CrossOriginProtection, deprecated, became a handler around the SDK's"})
+			changes = append(changes, Change{Line: s.Line(lit.Elts[i].Pos()), Text: "CrossOriginProtection, deprecated, became a handler around the SDK's"})
 			if strings.Contains(string(s.src), "SetDenyHandler") {
-				t.note(s.name, s.line(lit.Elts[i].Pos()), "the deny handler of the CrossOriginProtection was ignored so far and answers now; look whether it does so as you like")
+				t.note(s.name, s.Line(lit.Elts[i].Pos()), "the deny handler of the CrossOriginProtection was ignored so far and answers now; look whether it does so as you like")
 			}
 			return true
 		})
-		s.loose(done, []string{name}, func(n ast.Node, _ string) { t.note(s.name, s.line(n.Pos()), advice) })
+		s.loose(done, []string{name}, func(n ast.Node, _ string) { t.note(s.name, s.Line(n.Pos()), advice) })
 		if len(edits) == 0 {
 			return nil
 		}
@@ -428,7 +430,7 @@ func (s *syntax) handlerCall(lit *ast.CompositeLit) *ast.CallExpr {
 		return nil
 	}
 	call, ok := s.parents[u].(*ast.CallExpr)
-	if !ok || !s.selects(call.Fun, mcpPackage, "NewStreamableHTTPHandler") {
+	if !ok || !s.Selects(call.Fun, mcpPackage, "NewStreamableHTTPHandler") {
 		return nil
 	}
 	return call
@@ -438,22 +440,22 @@ func (s *syntax) handlerCall(lit *ast.CompositeLit) *ast.CallExpr {
 func (s *syntax) neverNil(x ast.Expr) bool {
 	switch x := x.(type) {
 	case *ast.CallExpr:
-		return s.selects(x.Fun, "net/http", "NewCrossOriginProtection")
+		return s.Selects(x.Fun, "net/http", "NewCrossOriginProtection")
 	case *ast.UnaryExpr:
 		lit, ok := x.X.(*ast.CompositeLit)
-		return ok && x.Op == token.AND && s.selects(lit.Type, "net/http", "CrossOriginProtection")
+		return ok && x.Op == token.AND && s.Selects(lit.Type, "net/http", "CrossOriginProtection")
 	case *ast.Ident:
-		obj := s.info.Uses[x]
+		obj := s.Info.Uses[x]
 		var set ast.Expr
 		n := 0
-		for id, def := range s.info.Defs {
+		for id, def := range s.Info.Defs {
 			if def == obj && obj != nil {
 				if a, ok := s.parents[id].(*ast.AssignStmt); ok && len(a.Lhs) == 1 && len(a.Rhs) == 1 {
 					set = a.Rhs[0]
 				}
 			}
 		}
-		for id, used := range s.info.Uses {
+		for id, used := range s.Info.Uses {
 			if used == obj {
 				if a, ok := s.parents[id].(*ast.AssignStmt); ok && slices.Contains(a.Lhs, ast.Expr(id)) {
 					n++
@@ -480,7 +482,7 @@ func (s *syntax) asHandler(x ast.Expr) bool {
 		if !ok || !slices.Contains(p.Args, x) {
 			return false
 		}
-		switch s.imported(sel.X) {
+		switch s.Imported(sel.X) {
 		case "net/http", "net/http/httptest":
 			return true // none of them takes a concrete handler
 		case "":
@@ -489,7 +491,7 @@ func (s *syntax) asHandler(x ast.Expr) bool {
 		return false
 	case *ast.KeyValueExpr:
 		lit, ok := s.parents[p].(*ast.CompositeLit)
-		return ok && s.selects(lit.Type, "net/http", "Server")
+		return ok && s.Selects(lit.Type, "net/http", "Server")
 	case *ast.SelectorExpr:
 		return p.Sel.Name == "ServeHTTP"
 	case *ast.ReturnStmt:
@@ -499,11 +501,11 @@ func (s *syntax) asHandler(x ast.Expr) bool {
 			return false
 		}
 		id, ok := p.Lhs[0].(*ast.Ident)
-		if !ok || s.info.Defs[id] == nil {
+		if !ok || s.Info.Defs[id] == nil {
 			return false
 		}
-		for use, obj := range s.info.Uses {
-			if obj == s.info.Defs[id] {
+		for use, obj := range s.Info.Uses {
+			if obj == s.Info.Defs[id] {
 				if _, again := s.parents[use].(*ast.AssignStmt); again || !s.asHandler(use) {
 					return false
 				}
@@ -531,7 +533,7 @@ func (s *syntax) returnsHandler(ret *ast.ReturnStmt, x ast.Expr) bool {
 		if results == nil || len(results.List) != len(ret.Results) { // named results of one type share a field
 			return false
 		}
-		return s.selects(results.List[slices.Index(ret.Results, x)].Type, "net/http", "Handler")
+		return s.Selects(results.List[slices.Index(ret.Results, x)].Type, "net/http", "Handler")
 	}
 	return false
 }

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/famcp/famcp/internal/gocode"
 )
 
 // What is read of a project at most. Source files and settings are far smaller; the rest is data.
@@ -45,7 +47,7 @@ type tree struct {
 	shifts map[string][][]shift // by file, one list for each time it was edited
 
 	changes, notes []Change
-	packages       []*pkg // of now; nil when they have to be loaded again
+	code           *gocode.Program // of now; nil when it has to be loaded again
 }
 
 // shift says that the lines from line on were moved down by lines, which may be negative.
@@ -210,7 +212,7 @@ func (t *tree) apply(name string, edits []edit, changes ...Change) error {
 	}
 	t.shifts[name] = append(t.shifts[name], shiftsOf(src, edits))
 	t.now[name] = out
-	t.packages = nil
+	t.code = nil
 	for _, c := range changes {
 		c.Migration, c.Path = t.migration, name
 		t.changes = append(t.changes, c)

@@ -3,7 +3,9 @@
 package tests
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -33,27 +35,61 @@ func build(t testing.TB) *famcp.Server {
 	return s
 }
 
-func TestNames(t *testing.T) {
-	want := map[string][]string{
-		"tools":   nil,
-		"prompts": {"agent_brief", "agent_prompt", "tool_prompt"},
-		"resources": {
-			"contract://agent/brief", "contract://agent/prompt",
-			"project://id", "project://name", "project://version", "use://auth", "use://http-headers",
-		},
-		"templates": nil,
+// What clients find on this server. Whatever is added gets a line here, and famcp add writes it.
+var (
+	tools     = map[string]string{}
+	prompts   = []string{"agent_brief", "agent_prompt", "tool_prompt"}
+	resources = []string{
+		"contract://agent/brief", "contract://agent/prompt",
+		"project://id", "project://name", "project://version", "use://auth", "use://http-headers",
 	}
+	templates = []string{}
+)
+
+func TestEntries(t *testing.T) {
 	famcptest.Eras(t, build, func(t *testing.T, c *famcptest.Client) {
-		got := map[string][]string{
-			"tools":     names(c.Tools(), func(x *mcp.Tool) string { return x.Name }),
-			"prompts":   names(c.Prompts(), func(x *mcp.Prompt) string { return x.Name }),
-			"resources": names(c.Resources(), func(x *mcp.Resource) string { return x.URI }),
-			"templates": names(c.Templates(), func(x *mcp.ResourceTemplate) string { return x.URITemplate }),
+		found := map[string]string{}
+		for _, tool := range c.Tools() {
+			found[tool.Name] = hints(tool.Annotations)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+		if diff := cmp.Diff(tools, found); diff != "" {
+			t.Errorf("tools (-want +got):\n%s", diff)
+		}
+		for _, list := range []struct {
+			kind      string
+			want, got []string
+		}{
+			{"prompts", prompts, names(c.Prompts(), func(x *mcp.Prompt) string { return x.Name })},
+			{"resources", resources, names(c.Resources(), func(x *mcp.Resource) string { return x.URI })},
+			{"templates", templates, names(c.Templates(), func(x *mcp.ResourceTemplate) string { return x.URITemplate })},
+		} {
+			if diff := cmp.Diff(slices.Sorted(slices.Values(list.want)), list.got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", list.kind, diff)
+			}
 		}
 	})
+}
+
+// hints are the annotations by which clients decide what they ask their user, in words.
+func hints(a *mcp.ToolAnnotations) string {
+	if a == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil {
+		return "not stated"
+	}
+	var words []string
+	for _, hint := range []struct {
+		word string
+		set  bool
+	}{
+		{"read-only", a.ReadOnlyHint},
+		{"destructive", *a.DestructiveHint},
+		{"idempotent", a.IdempotentHint},
+		{"open-world", *a.OpenWorldHint},
+	} {
+		if hint.set {
+			words = append(words, hint.word)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 func names[T any](entries []T, name func(T) string) []string {
@@ -63,6 +99,44 @@ func names[T any](entries []T, name func(T) string) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// Models decide by the descriptions what to call, and with what.
+func TestToolsAreDescribed(t *testing.T) {
+	famcptest.Eras(t, build, func(t *testing.T, c *famcptest.Client) {
+		for _, tool := range c.Tools() {
+			if tool.Description == "" {
+				t.Errorf("%s has no description", tool.Name)
+			}
+			checkSchema(t, tool.Name+": input", tool.InputSchema)
+			if tool.OutputSchema != nil { // a tool that answers with a text has none
+				checkSchema(t, tool.Name+": output", tool.OutputSchema)
+			}
+		}
+	})
+}
+
+func checkSchema(t *testing.T, what string, sent any) {
+	t.Helper()
+	var schema struct {
+		Properties           map[string]struct{ Description string }
+		AdditionalProperties any
+	}
+	raw, err := json.Marshal(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		t.Fatal(err)
+	}
+	if schema.AdditionalProperties != false {
+		t.Errorf("%s: %s, want no properties but those it describes", what, raw)
+	}
+	for name, property := range schema.Properties {
+		if property.Description == "" {
+			t.Errorf("%s: %s has no description", what, name)
+		}
+	}
 }
 
 func TestBuiltInEntries(t *testing.T) {
