@@ -30,5 +30,6 @@ func main() {
 		Templates: templates.FS(),
 		Runtime:   famcp.Source(),
 		Getenv:    os.Getenv,
+		Environ:   os.Environ(),
 	}))
 }

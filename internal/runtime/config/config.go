@@ -67,6 +67,10 @@ type Source struct {
 	DefaultsName string
 	// Dir is the directory that holds config/; empty reads no files.
 	Dir string
+	// Partial says that the destination is a part of the program's
+	// configuration: sections at the top of a file that it does not know are
+	// the program's own and are skipped.
+	Partial bool
 	// Environ is the environment as "NAME=value", usually os.Environ(). The
 	// last of several equal names wins.
 	Environ []string
@@ -81,7 +85,7 @@ func Load(dst any, src Source) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{schema: s, dst: v, sources: make(map[*field]string, len(s.fields))}
+	l := &loader{schema: s, dst: v, partial: src.Partial, sources: make(map[*field]string, len(s.fields))}
 	for _, f := range s.fields {
 		f.reset(v)
 	}
@@ -126,6 +130,7 @@ func (e *Error) Error() string {
 type loader struct {
 	schema  *schema
 	dst     reflect.Value
+	partial bool
 	sources map[*field]string
 	errs    []error
 }

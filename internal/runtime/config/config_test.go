@@ -411,3 +411,19 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// Who knows a part of a configuration passes over the program's own sections,
+// and over nothing else.
+func TestPartial(t *testing.T) {
+	const file = "webServer:\n  port: 80\napp:\n  apiKey: [1]\nmore: text\n"
+	var c common
+	if _, err := config.Load(&c, config.Source{Defaults: []byte(file), Partial: true}); err != nil || c.WebServer.Port != 80 {
+		t.Errorf("port = %d, error = %v, want 80", c.WebServer.Port, err)
+	}
+	if _, err := config.Load(&c, config.Source{Defaults: []byte(file)}); err == nil {
+		t.Error("unknown sections are accepted without Partial")
+	}
+	if _, err := config.Load(&c, config.Source{Defaults: []byte("webServer:\n  prot: 80\n"), Partial: true}); err == nil {
+		t.Error("an unknown key inside of a known section is accepted")
+	}
+}

@@ -90,7 +90,7 @@ func (l *loader) section(file string, sec *section, n *yaml.Node) {
 			l.section(file, sub, value)
 		} else if f := sec.fields[key.Value]; f != nil {
 			l.value(file, where, f, value)
-		} else {
+		} else if !l.partial || sec != l.schema.root {
 			l.fail(where, join(sec.path, shorten(key.Value)), "%s", l.unknown(sec, key.Value))
 		}
 	}

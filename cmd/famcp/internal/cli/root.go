@@ -28,6 +28,7 @@ type App struct {
 	Templates fs.FS            // the template project
 	Runtime   fs.FS            // the source of the runtime, for vendoring
 	Getenv    func(string) string
+	Environ   []string // the same environment, as NAME=value
 }
 
 // Main runs the command line args, without the program's name, and returns the

@@ -21,8 +21,9 @@ import (
 const maxSecretBytes = 64 << 10
 
 type tokenOptions struct {
-	IO     *iostreams.IOStreams
-	Getenv func(string) string
+	IO      *iostreams.IOStreams
+	Getenv  func(string) string
+	Environ []string
 
 	Key      keyFlags
 	Subject  string
@@ -39,21 +40,28 @@ type tokenOptions struct {
 }
 
 func newTokenCmd(app *App, run func(context.Context, *tokenOptions) error) *cobra.Command {
-	opts := &tokenOptions{IO: app.IO, Getenv: app.Getenv}
+	opts := &tokenOptions{IO: app.IO, Getenv: app.Getenv, Environ: app.Environ}
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Make and check the tokens of a server",
 		Long: `Make a token (JWT) that a server accepts, and print it and nothing else.
 
-The key is named by a flag: a file or a variable with the shared secret of a
-server in the mode hs256, or a file with a private key. Secrets never stand on
-the command line, where other programs and the shell's history could see them.
+Inside of a project, in any of its directories, key, algorithm, issuer and
+audience are those of its server, from its configuration files and the
+environment. In the mode embedded the key is made when there is none yet.
+
+Elsewhere, or for another server, a flag names the key: a file or a variable
+with the shared secret of the mode hs256, or a file with a private key. Secrets
+never stand on the command line, where other programs and the shell's history
+could see them. A project is then not looked at.
 
 The life of a token is digits and one of s, m, h, d, w, y: 45m, 30d. A day has
 24 hours, a year 365 days, and a token lives at most one year unless --force
 says otherwise. On a terminal, a form asks for the subject and the life when
 they are missing.`,
-		Example: `  famcp token --subject alice --ttl 1d --audience my-server --secret-file secret.txt
+		Example: `  famcp token --subject alice --ttl 12h
+  famcp token --subject ci --ttl 30d --scope "notes:read notes:write"
+  famcp token --subject alice --ttl 1d --audience my-server --secret-file secret.txt
   famcp token --subject ci --ttl 30d --audience my-server --issuer https://mcp.example.com --key keys/private.pem
   famcp token keys --alg ES256 --out keys
   famcp token inspect - < token.txt`,
@@ -65,8 +73,8 @@ they are missing.`,
 	flags.StringVar(&opts.Subject, "subject", "", "Who the token is for (sub): a `name` for the log and the limits.")
 	flags.StringVar(&opts.TTL, "ttl", "", "How long it lives: a `time` such as 45m, 12h, 30d.")
 	flags.StringArrayVar(&opts.Scopes, "scope", nil, "A `scope` it grants; several in one text or by repeating the flag.")
-	flags.StringArrayVar(&opts.Audience, "audience", nil, "The `server` it is for (aud); may be repeated.")
-	flags.StringVar(&opts.Issuer, "issuer", "", "Who made it (iss), usually a `URL`.")
+	flags.StringArrayVar(&opts.Audience, "audience", nil, "The `server` it is for (aud); may be repeated (default in a project its server).")
+	flags.StringVar(&opts.Issuer, "issuer", "", "Who made it (iss), usually a `URL` (default in a project that of its server).")
 	flags.StringArrayVar(&opts.Services, "service", nil, "A service it is limited to, by `name`; may be repeated.")
 	flags.StringArrayVar(&opts.IPs, "ip", nil, "An `address` or CIDR it is limited to; may be repeated.")
 	flags.StringArrayVar(&opts.Claims, "claim", nil, "Another claim as `name=text`, or name:=JSON; may be repeated.")
@@ -120,8 +128,11 @@ type keyFlags struct {
 	File, Alg             string // of a private key
 }
 
-// A signFunc makes a token. Its errors are about the grant.
-type signFunc func(token.Grant) (string, *token.Claims, error)
+// tokenMaker makes tokens with one key.
+type tokenMaker struct {
+	start func() error // makes or reads the key; nil when it is there
+	sign  func(token.Grant) (string, *token.Claims, error)
+}
 
 // tokenRun is `famcp token`: find the key, complete the grant, sign, print.
 func tokenRun(ctx context.Context, opts *tokenOptions) error {
@@ -129,7 +140,7 @@ func tokenRun(ctx context.Context, opts *tokenOptions) error {
 	if err != nil {
 		return err
 	}
-	sign, err := opts.signer()
+	maker, err := opts.maker()
 	if err != nil {
 		return err
 	}
@@ -140,7 +151,12 @@ func tokenRun(ctx context.Context, opts *tokenOptions) error {
 	if grant.TTL, err = parseTTL(opts.TTL, opts.Force); err != nil {
 		return usagef("--ttl: %w", err)
 	}
-	raw, claims, err := sign(grant)
+	if maker.start != nil {
+		if err := maker.start(); err != nil {
+			return err
+		}
+	}
+	raw, claims, err := maker.sign(grant)
 	if err != nil {
 		return &usageError{err: err}
 	}
@@ -214,16 +230,28 @@ func parseTTL(text string, force bool) (time.Duration, error) {
 	return ttl, err
 }
 
-// signer finds the key.
-func (o *tokenOptions) signer() (signFunc, error) {
+// maker finds the key: the one that the flags name or, without them, that of
+// the project.
+func (o *tokenOptions) maker() (*tokenMaker, error) {
 	signer, err := o.Key.signer(o.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	if signer == nil {
-		return nil, usagef("no key: pass --secret-file, --secret-env or --key")
+	if signer != nil {
+		return &tokenMaker{sign: signer.Sign}, nil
 	}
-	return signer.Sign, nil
+	p, err := findProject(".")
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return nil, usagef("no key: this directory is in no project; change to one, or pass --secret-file, --secret-env or --key")
+	}
+	tokens, err := openTokens(p, o.Environ, o.IO)
+	if err != nil {
+		return nil, err
+	}
+	return tokens.maker(o.IO)
 }
 
 // signer is that of the one key which the flags name, or nil when they name none.

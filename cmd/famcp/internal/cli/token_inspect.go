@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/netip"
 	"os"
 	"slices"
 	"strconv"
@@ -23,24 +24,30 @@ import (
 )
 
 type tokenInspectOptions struct {
-	IO *iostreams.IOStreams
+	IO      *iostreams.IOStreams
+	Environ []string
 
-	Token string // empty or "-" reads it
-	JSON  bool
+	Token  string // empty or "-" reads it
+	Verify bool
+	JSON   bool
 }
 
 func newTokenInspectCmd(app *App, run func(context.Context, *tokenInspectOptions) error) *cobra.Command {
-	opts := &tokenInspectOptions{IO: app.IO}
+	opts := &tokenInspectOptions{IO: app.IO, Environ: app.Environ}
 	cmd := &cobra.Command{
 		Use:   "inspect [TOKEN|-]",
 		Short: "Show what a token says and why it would be refused",
 		Long: `Show the claims of a token, its times in words, and why a server would refuse it.
 
+Inside of a project this is what its server would say, and --verify checks the
+signature with the server's key, too: in the mode remoteJwks it fetches the keys
+of the provider. A token that --verify finds refused is a failure, code 1.
+
 The token is read from standard input when it is - or not given; on a terminal
 it is asked for and not shown. As an argument it would be seen by other programs
 and kept in the shell's history.`,
 		Example: `  famcp token inspect - < token.txt
-  famcp token --subject alice --ttl 1h | famcp token inspect -`,
+  famcp token --subject alice --ttl 1h | famcp token inspect - --verify`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 { // without repeating them
 				return fmt.Errorf("%s takes one token, not %d arguments", cmd.CommandPath(), len(args))
@@ -56,24 +63,86 @@ and kept in the shell's history.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	flags.BoolVar(&opts.Verify, "verify", false, "Check the signature as the server of this project does.")
 	flags.BoolVar(&opts.JSON, "json", false, "Print one JSON document.")
 	return cmd
 }
 
 func tokenInspectRun(ctx context.Context, opts *tokenInspectOptions) error {
+	tokens, err := opts.tokens()
+	if err != nil {
+		return err
+	}
 	raw, err := opts.read(ctx)
 	if err != nil {
 		return err
 	}
-	in, err := token.Inspect(raw)
+	in, facts, err := inspect(tokens, raw)
 	if err != nil {
 		return fmt.Errorf("this cannot be read as a token: %w", err)
 	}
 	doc := newInspectDoc(in)
-	if opts.JSON {
-		return writeJSON(opts.IO.Out, doc)
+	if tokens != nil {
+		doc.Server = tokens.project.Name
 	}
-	return doc.print(opts.IO.Out, in, time.Now())
+	if opts.Verify {
+		if err := doc.verify(ctx, tokens, raw, facts); err != nil {
+			return err
+		}
+	}
+	if opts.JSON {
+		err = writeJSON(opts.IO.Out, doc)
+	} else {
+		err = doc.print(opts.IO.Out, in, time.Now())
+	}
+	if err == nil && opts.Verify && len(doc.Problems) > 0 {
+		err = fmt.Errorf("the server %s would refuse this token: %s", doc.Server, doc.Problems[0].Text)
+	}
+	return err
+}
+
+// tokens are those of the project, or nil outside of one. A project that cannot
+// say what it accepts is a fault only when that was asked for.
+func (o *tokenInspectOptions) tokens() (*projectTokens, error) {
+	p, err := findProject(".")
+	if err == nil && p == nil && o.Verify {
+		return nil, usagef("--verify needs a key, and this directory is in no project; change to that of the server")
+	}
+	if err != nil || p == nil {
+		return nil, err
+	}
+	tokens, err := openTokens(p, o.Environ, o.IO)
+	if err != nil && !o.Verify {
+		fmt.Fprintf(o.IO.Err, "What the server of this project would say is not known: %v\n", err)
+		return nil, nil
+	}
+	return tokens, err
+}
+
+// inspect decodes a token, by the rules of the server when there is one. From
+// where it would be used is not known, so one limited to addresses is taken to
+// come from one of them.
+func inspect(tokens *projectTokens, raw string) (*token.Inspection, token.Facts, error) {
+	in, err := token.Inspect(raw)
+	if err != nil || tokens == nil {
+		return in, token.Facts{}, err
+	}
+	facts := token.Facts{IP: firstAddress(in.Claims.IPs)}
+	in, err = tokens.Inspect(raw, facts)
+	return in, facts, err
+}
+
+// firstAddress is an address in one of the networks, zero when none can be read.
+func firstAddress(networks []string) netip.Addr {
+	for _, text := range networks {
+		if addr, err := netip.ParseAddr(text); err == nil {
+			return addr
+		}
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			return prefix.Addr()
+		}
+	}
+	return netip.Addr{}
 }
 
 // read returns the token, also when it was copied with its scheme.
@@ -170,7 +239,9 @@ type inspectDoc struct {
 	Schema   int            `json:"schema"`
 	Header   map[string]any `json:"header"`
 	Claims   map[string]any `json:"claims"`
-	Expires  *time.Time     `json:"expires"` // null without an end
+	Expires  *time.Time     `json:"expires"`  // null without an end
+	Server   string         `json:"server"`   // whose rules were applied; empty outside of a project
+	Verified bool           `json:"verified"` // the signature was checked, too
 	Problems []refusal      `json:"problems"`
 }
 
@@ -189,6 +260,27 @@ func newInspectDoc(in *token.Inspection) *inspectDoc {
 		doc.Problems = append(doc.Problems, refusal{p.Reason, p.Text})
 	}
 	return doc
+}
+
+// verify adds what the server finds with its key.
+func (d *inspectDoc) verify(ctx context.Context, tokens *projectTokens, raw string, facts token.Facts) error {
+	d.Verified = true
+	_, err := tokens.Verify(ctx, raw, facts)
+	var refused *token.Error
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !errors.As(err, &refused):
+		return err
+	case refused.Reason == token.ReasonUnavailable:
+		return errors.Join(fmt.Errorf("the signature cannot be checked now: %w", err), refused.Cause)
+	}
+	if !slices.ContainsFunc(d.Problems, func(p refusal) bool { return p.Reason == refused.Reason }) {
+		d.Problems = slices.Insert(d.Problems, 0, refusal{refused.Reason, refused.Text})
+	}
+	return nil
 }
 
 // print writes the document for people.
@@ -239,7 +331,11 @@ func (d *inspectDoc) print(w io.Writer, in *token.Inspection, now time.Time) err
 		}
 	}
 	end := "\n"
-	if len(d.Problems) == 0 {
+	switch {
+	case len(d.Problems) > 0:
+	case d.Verified:
+		end = "\nThe server " + d.Server + " accepts it.\n"
+	default:
 		end = "\nNothing in it is a reason to refuse it. Its signature was not checked.\n"
 	}
 	_, err := io.WriteString(w, end)
