@@ -48,8 +48,8 @@ func (s *Server) addBuiltins() {
 			continue
 		}
 		s.AddResource(Resource{
-			URI: t.uri, Name: t.name, Description: t.description, MIME: t.mime, Size: int64(len(t.text)), Access: public,
-		}, func(context.Context, *Call) (Contents, error) { return Contents{Text: t.text}, nil })
+			URI: t.uri, Name: t.name, Description: t.description, MIME: t.mime, Access: public, Contents: &Contents{Text: t.text},
+		}, nil)
 	}
 
 	for name, text := range map[string]string{"agent_brief": brief, "agent_prompt": agent} {

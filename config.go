@@ -55,6 +55,7 @@ type MCPConfig struct {
 	Resources  ResourcesConfig  `yaml:"resources"`
 	Tools      ToolsConfig      `yaml:"tools"`
 	Logging    LoggingConfig    `yaml:"logging"`
+	Debug      DebugConfig      `yaml:"debug"`
 }
 
 // LimitsConfig is the section mcp.limits.
@@ -126,7 +127,16 @@ type ResourcesConfig struct {
 
 // ToolsConfig is the section mcp.tools.
 type ToolsConfig struct {
-	InputErrors string `yaml:"inputErrors" default:"era" enum:"era,protocol,result" doc:"How arguments that break a tool's schema are answered: a protocol error, a result the model sees, or as the client's revision wants it."`
+	InputErrors     string `yaml:"inputErrors" default:"era" enum:"era,protocol,result" doc:"How arguments that break a tool's schema are answered: a protocol error, a result the model sees, or as the client's revision wants it."`
+	AnswerAs        string `yaml:"answerAs" default:"structuredContent" enum:"structuredContent,text" doc:"Form of structured output: structuredContent with an output schema and the same as JSON text, or the JSON text alone, for clients that stumble over the other."`
+	HideAnnotations bool   `yaml:"hideAnnotations" default:"false" doc:"Leaves the annotations, such as readOnlyHint, out of the listed tools."`
+	ValidateInput   bool   `yaml:"validateInput" default:"true" doc:"Checks arguments against a tool's schema before it runs. Without it a tool gets whatever fits its Go type."`
+}
+
+// DebugConfig is the section mcp.debug: for those who develop a client or
+// look for a fault.
+type DebugConfig struct {
+	BuiltinTools bool `yaml:"builtinTools" default:"false" doc:"Adds tools that answer in every shape there is: content of each kind, errors, progress, log messages, questions, large and slow results. Refused in production."`
 }
 
 // LoggingConfig is the section mcp.logging: log messages sent to clients.
@@ -302,6 +312,9 @@ func (c *Config) rules(source func(path string) string) error {
 		if origin == "*" && c.Production() {
 			fail("webServer.originHosts", "* is not allowed in production; list the hosts")
 		}
+	}
+	if c.MCP.Debug.BuiltinTools && c.Production() {
+		fail("mcp.debug.builtinTools", "true is not allowed in production: anybody could keep calls running and large results coming")
 	}
 	return errors.Join(errs...)
 }

@@ -1,6 +1,7 @@
 package famcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,21 +34,29 @@ type Resource struct {
 	Title       string
 	Description string
 	MIME        string // of the contents, unless they say
-	Size        int64  // bytes; 0 when not known
+	Size        int64  // bytes; 0 is that of Contents, or not known
 	Icons       []Icon
 	Annotations Annotations
 	Access      Access
 	Cache       CacheHint
 	Deprecated  *Deprecated // nil: it stays
 
+	// Contents is what the resource holds at all times, in place of a function
+	// that reads it; nil when there is one.
+	Contents *Contents
+
 	// Watch runs from the first subscriber, of either era, to the last, whose
 	// leaving ends its context. It calls [Server.ResourceUpdated] on a change.
 	Watch func(ctx context.Context, uri string) error
 }
 
-// AddResource registers a resource. Read is called for each read. A fault in
-// the registration is kept for [Server.Err].
+// AddResource registers a resource. Read is called for each read; it is nil for
+// one that has Resource.Contents. A fault in the registration is kept for
+// [Server.Err].
 func (s *Server) AddResource(r Resource, read func(context.Context, *Call) (Contents, error)) {
+	if r.Contents != nil {
+		r, read = r.fixed(read)
+	}
 	err := errors.Join(checkURI(r.URI), r.Deprecated.check())
 	if _, parse := url.Parse(r.URI); parse != nil {
 		err = errors.Join(err, errors.New("the URI cannot be parsed"))
@@ -56,7 +65,7 @@ func (s *Server) AddResource(r Resource, read func(context.Context, *Call) (Cont
 		err = errors.Join(err, errors.New("no Name"))
 	}
 	if read == nil {
-		err = errors.Join(err, errors.New("the function that reads is nil"))
+		err = errors.Join(err, errors.New("it needs either Contents or a function that reads"))
 	}
 	if err != nil {
 		s.fail(fmt.Errorf("resource %q: %w", r.URI, err))
@@ -77,6 +86,20 @@ func (s *Server) AddResource(r Resource, read func(context.Context, *Call) (Cont
 			return contents.wire(r.URI), nil
 		},
 	})
+}
+
+// fixed completes a resource with Contents: its size and what reads it, which
+// is nil when there already was a function.
+func (r Resource) fixed(read func(context.Context, *Call) (Contents, error)) (Resource, func(context.Context, *Call) (Contents, error)) {
+	if read != nil {
+		return r, nil
+	}
+	contents := *r.Contents
+	contents.Blob = bytes.Clone(contents.Blob)
+	if r.Size == 0 {
+		r.Size = int64(max(len(contents.Text), len(contents.Blob)))
+	}
+	return r, func(context.Context, *Call) (Contents, error) { return contents, nil }
 }
 
 // ResourceTemplate describes resources whose URIs follow an RFC 6570 template.

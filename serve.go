@@ -38,6 +38,9 @@ func (s *Server) start() error {
 		return faults
 	}
 	s.addBuiltins()
+	if s.cfg.MCP.Debug.BuiltinTools {
+		s.addDebugTools()
+	}
 	if err := errors.Join(s.Err(), s.engine.CheckCompletions()); err != nil {
 		return err
 	}

@@ -138,7 +138,8 @@ func newEngine(cfg *Config, calls *call.Table, log *slog.Logger) (*invoke.Engine
 		StateSecret: m.MRTR.StateSecret.Reveal(), StateTTL: m.MRTR.StateTTL, MaxStateBytes: m.MRTR.MaxStateBytes,
 		AskTimeout: m.Ask.Timeout, RequestTimeout: m.Ask.RequestTimeout, MaxPending: m.Ask.MaxPendingPerSubject,
 		LegacySubscriptions: m.Resources.SubscribeEnabled,
-		Fault:               fault,
+		AnswerAsText:        m.Tools.AnswerAs == "text", HideAnnotations: m.Tools.HideAnnotations, UncheckedInput: !m.Tools.ValidateInput,
+		Fault: fault,
 	})
 }
 

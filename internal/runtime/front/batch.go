@@ -3,6 +3,7 @@ package front
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 
@@ -29,11 +30,15 @@ func (f *Front) serveBatch(p *request, s *session) {
 		return
 	}
 	answers := make([]json.RawMessage, len(elements))
+	limited := make([]http.Header, len(elements))
 	var wg sync.WaitGroup
 	for i, body := range elements {
-		wg.Go(func() { answers[i] = f.serveElement(p, s, body) })
+		wg.Go(func() { answers[i], limited[i] = f.serveElement(p, s, body) })
 	}
 	wg.Wait()
+	for _, h := range limited { // those of one caller, so they hardly differ
+		maps.Copy(p.w.Header(), h)
+	}
 	var present []json.RawMessage
 	for _, a := range answers {
 		if a != nil {
@@ -55,12 +60,13 @@ func (f *Front) serveBatch(p *request, s *session) {
 	st.close()
 }
 
-// serveElement returns the answer to one message of a batch, or nil.
-func (f *Front) serveElement(p *request, s *session, body []byte) json.RawMessage {
+// serveElement returns the answer to one message of a batch, or nil, and the
+// headers of its refusal.
+func (f *Front) serveElement(p *request, s *session, body []byte) (json.RawMessage, http.Header) {
 	requestID := p.r.Header.Get(protocol.HeaderRequestID)
-	refused := func(id json.RawMessage, x *Refusal) json.RawMessage {
+	refused := func(id json.RawMessage, x *Refusal) (json.RawMessage, http.Header) {
 		x.Data.RequestID = requestID
-		return protocol.ErrorResponse(id, x.Code, x.Message, x.Data)
+		return protocol.ErrorResponse(id, x.Code, x.Message, x.Data), x.Header
 	}
 	m, err := protocol.Parse(body)
 	if err != nil {
@@ -73,7 +79,7 @@ func (f *Front) serveElement(p *request, s *session, body []byte) json.RawMessag
 	facts.CanAsk = false
 	if x := f.admit(p.r, facts, m); x != nil {
 		if m.Kind != protocol.Request {
-			return nil
+			return nil, nil
 		}
 		return refused(m.ID, x)
 	}
@@ -82,5 +88,5 @@ func (f *Front) serveElement(p *request, s *session, body []byte) json.RawMessag
 		x := duplicateID
 		return refused(m.ID, &x)
 	}
-	return e.final
+	return e.final, nil
 }

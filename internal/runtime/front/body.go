@@ -84,22 +84,11 @@ func findID(head []byte) json.RawMessage {
 			return nil
 		}
 		if key == "id" {
-			return validID(value)
+			if !protocol.ValidID(value) {
+				return nil
+			}
+			return value
 		}
 	}
 	return nil
-}
-
-// validID returns raw when it can be the id of a request, else nil.
-func validID(raw json.RawMessage) json.RawMessage {
-	probe, _ := json.Marshal(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Method  string          `json:"method"`
-	}{"2.0", raw, "ping"})
-	m, err := protocol.Parse(probe)
-	if err != nil {
-		return nil
-	}
-	return m.ID
 }

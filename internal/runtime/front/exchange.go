@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -297,13 +298,10 @@ type wireError struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// encode writes a message of parts that were parsed before, ids byte for byte.
+// encode writes a message of parts that were parsed before, which cannot fail.
 func encode(message any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(message) // cannot fail: plain data and parsed JSON
-	return bytes.TrimSpace(b.Bytes())
+	raw, _ := protocol.Encode(message)
+	return raw
 }
 
 // answered completes a response of the engine and returns its HTTP status: on
@@ -358,6 +356,11 @@ func (e *exchange) errored(err *wireError, onSession int) int {
 		ID      json.RawMessage `json:"id,omitempty"`
 		Error   *wireError      `json:"error"`
 	}{"2.0", e.id, err})
+	if seconds := json.Number(data["retryAfter"]); seconds != "" && e.era == protocol.EraModern && e.w != nil && e.stream == nil {
+		if after, err := seconds.Float64(); err == nil {
+			e.w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(after), 'f', 0, 64))
+		}
+	}
 	if string(data["reason"]) == `"insufficient_scope"` {
 		return http.StatusForbidden
 	}

@@ -90,6 +90,9 @@ func TestRateLimitCountsElements(t *testing.T) {
 	if err := json.Unmarshal([]byte(a.body), &answers); err != nil || a.status != 200 || len(answers) != 5 {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
+	if a.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After, although elements were refused")
+	}
 	refused := 0
 	for _, m := range answers {
 		if m.Error != nil && m.Error.Code == -32003 && m.Error.Data["retryAfter"] != nil {

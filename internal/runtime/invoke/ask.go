@@ -266,6 +266,7 @@ func (c *Call) askOne(ctx context.Context, q mcp.InputRequest) (json.RawMessage,
 	}
 	var (
 		answer any
+		raw    json.RawMessage
 		err    error
 	)
 	switch q := q.(type) {
@@ -276,11 +277,13 @@ func (c *Call) askOne(ctx context.Context, q mcp.InputRequest) (json.RawMessage,
 	case *mcp.CreateMessageWithToolsParams:
 		answer, err = c.session.CreateMessageWithTools(asked, q)
 	case *mcp.ListRootsParams:
-		answer, err = c.session.ListRoots(asked, q)
+		raw, err = c.engine.roots.ask(asked, c, q)
 	default:
 		err = fmt.Errorf("question of unknown type %T", q)
 	}
 	switch {
+	case err == nil && raw != nil:
+		return raw, nil
 	case err == nil:
 		return json.Marshal(answer)
 	case ctx.Err() != nil:

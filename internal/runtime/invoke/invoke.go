@@ -46,6 +46,9 @@ type Config struct {
 	PageSize         int           // entries of a list page; 0 = all
 	ProgressThrottle time.Duration // least time between two progress messages
 	InputErrors      string        // era, protocol or result; "" is era
+	UncheckedInput   bool          // arguments are not checked against the schema
+	AnswerAsText     bool          // structured output only as JSON text, without an output schema
+	HideAnnotations  bool          // list tools without annotations
 
 	ListTTL, ReadTTL time.Duration
 	CacheScope       string // private or public; "" is private
@@ -81,6 +84,7 @@ type Engine struct {
 	removed   int // entries, ever
 
 	asking  pendingCounter
+	roots   rootsCache
 	watch   watchers
 	notices notices
 }

@@ -54,6 +54,9 @@ func (e *Engine) notification(ctx context.Context, method string, req mcp.Reques
 			e.cfg.Logger.Error("panic in a notification handler", "method", method, "panic", fmt.Sprint(p))
 		}
 	}()
+	if method == "notifications/roots/list_changed" {
+		e.roots.changed(req.GetSession())
+	}
 	return next(ctx, method, req)
 }
 

@@ -266,15 +266,39 @@ func (s *Schema) Check(raw json.RawMessage) (json.RawMessage, []protocol.Violati
 	if !s.defaults {
 		return raw, nil
 	}
+	return s.filled(raw, v), nil
+}
+
+// Fill returns raw with the schema's defaults filled in, unchecked but for
+// what no handler can read: it must be an object.
+func (s *Schema) Fill(raw json.RawMessage) (json.RawMessage, []protocol.Violation) {
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	var v map[string]any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		return raw, []protocol.Violation{{Reason: "must be an object"}}
+	}
+	if !s.defaults {
+		return raw, nil
+	}
+	return s.filled(raw, v), nil
+}
+
+// filled returns raw, which v was decoded from, with the defaults; raw itself
+// where they cannot be applied.
+func (s *Schema) filled(raw json.RawMessage, v any) json.RawMessage {
 	m, ok := v.(map[string]any)
 	if !ok || s.resolved.ApplyDefaults(&m) != nil {
-		return raw, nil
+		return raw
 	}
 	filled, err := json.Marshal(m)
 	if err != nil {
-		return raw, nil
+		return raw
 	}
-	return filled, nil
+	return filled
 }
 
 // longNumbers reports whether raw may have a number that a float64 does not

@@ -34,8 +34,11 @@ type Tool struct {
 // AddTool registers t, or replaces the tool of that name.
 func (e *Engine) AddTool(s *mcp.Server, t *Tool) {
 	t.Listed.InputSchema = t.Input.JSON
-	if t.Output != nil {
+	if t.Output != nil && !e.cfg.AnswerAsText { // a schema would promise structuredContent
 		t.Listed.OutputSchema = t.Output.JSON
+	}
+	if e.cfg.HideAnnotations {
+		t.Listed.Annotations = nil
 	}
 	e.mu.Lock()
 	e.tools[t.Listed.Name] = t
@@ -125,7 +128,11 @@ func (e *Engine) serveTool(ctx context.Context, c *Call, t *Tool, req *mcp.CallT
 		}
 	}
 	e.used(ctx, c, t.Deprecated, "tool", t.Listed.Name)
-	args, violations := t.Input.Check(req.Params.Arguments)
+	check := t.Input.Check
+	if e.cfg.UncheckedInput {
+		check = t.Input.Fill
+	}
+	args, violations := check(req.Params.Arguments)
 	if len(violations) > 0 {
 		return e.toolFailure(c, &Fault{Kind: Invalid, Message: describe(violations), Violations: violations})
 	}
@@ -165,16 +172,29 @@ func (e *Engine) toolResult(ctx context.Context, c *Call, t *Tool, out Output) (
 		}
 	}
 	if out.Structured != nil {
+		mirror := func() mcp.Content { return &mcp.TextContent{Text: string(out.Structured)} }
 		// Before 2026-07-28 structuredContent must be an object.
-		if c.Facts.Era == protocol.EraModern || out.Structured[0] == '{' {
+		if !e.cfg.AnswerAsText && (c.Facts.Era == protocol.EraModern || out.Structured[0] == '{') {
 			res.StructuredContent = out.Structured
 		}
-		if res.Content == nil {
-			res.Content = []mcp.Content{&mcp.TextContent{Text: string(out.Structured)}}
+		switch {
+		case e.cfg.AnswerAsText:
+			res.Content = append([]mcp.Content{mirror()}, res.Content...)
+		case res.Content == nil && (res.StructuredContent == nil || !c.rendersStructured()):
+			res.Content = []mcp.Content{mirror()}
 		}
 	}
 	if res.Content == nil {
 		res.Content = []mcp.Content{}
 	}
 	return truncate(res, e.cfg.MaxResultBytes), nil
+}
+
+// appsExtension is the extension of clients that show structured content
+// themselves: the same as text would fill their model's context.
+const appsExtension = "io.modelcontextprotocol/ui"
+
+func (c *Call) rendersStructured() bool {
+	_, ok := c.capabilities().Extensions[appsExtension]
+	return ok
 }

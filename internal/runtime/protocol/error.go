@@ -41,15 +41,23 @@ func ErrorResponse(id json.RawMessage, code int64, message string, data ErrorDat
 	if raw, err := json.Marshal(data); err == nil && string(raw) != "{}" {
 		e.Data = &data
 	}
-	// An id goes back byte for byte, so nothing is escaped for HTML. Only raw
-	// messages that were parsed before go in: this cannot fail.
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(struct {
+	// Only raw messages that were parsed before go in: this cannot fail.
+	raw, _ := Encode(struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id,omitempty"`
 		Error   wireError       `json:"error"`
 	}{"2.0", id, e})
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return raw
+}
+
+// Encode is json.Marshal without escaping for HTML: ids go back byte for byte
+// and texts as they are.
+func Encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -65,7 +65,7 @@ func Parse(data []byte) (*Message, error) {
 func parseMembers(m *Message, members map[string]json.RawMessage) (*Message, error) {
 	id, hasID := members["id"]
 	if hasID {
-		if !validID(id) {
+		if !ValidID(id) {
 			return m, ErrID
 		}
 		m.ID = id
@@ -126,14 +126,15 @@ func NameParam(method string) (param string, ok bool) {
 	return "", false
 }
 
-// validID accepts strings and integers of any size; null, fractions and
-// exponents are not ids (JSON-RPC 2.0 §4, MCP base protocol).
-func validID(raw json.RawMessage) bool {
+// ValidID reports whether a JSON value can be an id: strings and integers of
+// any size can; null, fractions and exponents cannot (JSON-RPC 2.0 §4, MCP base
+// protocol).
+func ValidID(raw json.RawMessage) bool {
 	if len(raw) == 0 {
 		return false
 	}
 	if raw[0] == '"' {
-		return true
+		return utf8.Valid(raw)
 	}
 	if raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return false

@@ -156,7 +156,7 @@ func (e *Engine) encodeResult(res mcp.Result) (json.RawMessage, error) {
 		return e.encodeCall(r)
 	}
 	complete(res)
-	raw, err := encode(res)
+	raw, err := protocol.Encode(res)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (e *Engine) encodeResult(res mcp.Result) (json.RawMessage, error) {
 		}
 		all := maps.Clone(meta)
 		all[protocol.MetaServerInfo] = e.cfg.Info
-		value, err := encode(all)
+		value, err := protocol.Encode(all)
 		if err != nil {
 			return nil, err
 		}

@@ -1,24 +1,14 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-)
 
-// encode is json.Marshal without HTML escaping: text goes out as it is.
-func encode(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
-}
+	"github.com/famcp/famcp/internal/runtime/protocol"
+)
 
 // answerLine returns the bytes of an answer. id is written byte for byte; nil
 // leaves the member out, because clients reject "id": null.
@@ -38,9 +28,9 @@ func answerLine(id json.RawMessage, member string, value json.RawMessage) []byte
 }
 
 func errorLine(id json.RawMessage, e *jsonrpc.Error) []byte {
-	value, err := encode(e)
+	value, err := protocol.Encode(e)
 	if err != nil { // the data of a handler's error was not JSON
-		value, _ = encode(&jsonrpc.Error{Code: e.Code, Message: e.Message})
+		value, _ = protocol.Encode(&jsonrpc.Error{Code: e.Code, Message: e.Message})
 	}
 	return answerLine(id, "error", value)
 }
@@ -76,13 +66,13 @@ func withMember(object, value json.RawMessage, path ...string) (json.RawMessage,
 		members = map[string]json.RawMessage{}
 	}
 	members[path[0]] = inner
-	return encode(members)
+	return protocol.Encode(members)
 }
 
 // idKey returns a form of a JSON-RPC id that is equal for equal ids however
 // they are spelled, and whether raw is an id at all: a string or an integer.
 func idKey(raw json.RawMessage) (key string, ok bool) {
-	if len(raw) == 0 {
+	if !json.Valid(raw) || !protocol.ValidID(raw) {
 		return "", false
 	}
 	if raw[0] == '"' {
@@ -91,9 +81,6 @@ func idKey(raw json.RawMessage) (key string, ok bool) {
 			return "", false
 		}
 		return "s" + s, true
-	}
-	if !json.Valid(raw) || strings.ContainsAny(string(raw), ".eE") || (raw[0] != '-' && (raw[0] < '0' || raw[0] > '9')) {
-		return "", false
 	}
 	return "n" + string(raw), true
 }

@@ -69,7 +69,7 @@ type Engine struct {
 // NewEngine returns an engine for a server whose middleware is complete: what
 // is added later sees only requests that travel by lane. End it with Close.
 func NewEngine(cfg EngineConfig) (*Engine, error) {
-	meta, err := encode(map[string]any{protocol.MetaServerInfo: cfg.Info})
+	meta, err := protocol.Encode(map[string]any{protocol.MetaServerInfo: cfg.Info})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the server's info: %w", err)
 	}

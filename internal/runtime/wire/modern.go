@@ -51,6 +51,6 @@ func unknownMethod() *refusal {
 func (r *refusal) wireError(requestID string) *jsonrpc.Error {
 	data := r.data
 	data.RequestID = requestID
-	raw, _ := encode(data) // plain data: cannot fail
+	raw, _ := protocol.Encode(data) // plain data: cannot fail
 	return &jsonrpc.Error{Code: r.code, Message: r.message, Data: raw}
 }

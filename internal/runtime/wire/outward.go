@@ -32,15 +32,15 @@ func inwardParams(msg *protocol.Message, p *pending) (json.RawMessage, error) {
 		meta["progressToken"] = strconv.AppendInt(nil, p.number, 10)
 	}
 	if meta == nil {
-		return encode(msg.Params)
+		return protocol.Encode(msg.Params)
 	}
-	raw, err := encode(meta)
+	raw, err := protocol.Encode(meta)
 	if err != nil {
 		return nil, err
 	}
 	params := maps.Clone(msg.Params)
 	params["_meta"] = raw
-	return encode(params)
+	return protocol.Encode(params)
 }
 
 // outward is the sink of all lanes.
