@@ -113,6 +113,9 @@ const gone = -1
 // four ways, and only lines on which all agree are kept.
 func kept(base, side []int) []int {
 	found := matches(base, side, false)
+	if rewritten(found, len(side)) {
+		return ends(base, side)
+	}
 	for _, other := range [][]int{
 		matches(base, side, true),
 		invert(matches(side, base, false), len(base)),
@@ -123,6 +126,37 @@ func kept(base, side []int) []int {
 				found[i] = gone
 			}
 		}
+	}
+	return found
+}
+
+// rewritten reports whether so little of a large text is left, in a side of n lines, that what is left is chance. Then
+// more diffs would take long and find nothing.
+func rewritten(found []int, n int) bool {
+	const large = 5000
+	size := max(len(found), n)
+	if size < large {
+		return false
+	}
+	left := 0
+	for _, j := range found {
+		if j != gone {
+			left++
+		}
+	}
+	return left < size/4
+}
+
+// ends keeps what base and side have in common at their starts and ends, and nothing between.
+func ends(base, side []int) []int {
+	found := slices.Repeat([]int{gone}, len(base))
+	head := 0
+	for head < min(len(base), len(side)) && base[head] == side[head] {
+		found[head] = head
+		head++
+	}
+	for i, j := len(base)-1, len(side)-1; min(i, j) >= head && base[i] == side[j]; i, j = i-1, j-1 {
+		found[i] = j
 	}
 	return found
 }

@@ -1,6 +1,9 @@
 package merge_test
 
 import (
+	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -110,5 +113,32 @@ func TestMarkers(t *testing.T) {
 		if got := merge.Markers([]byte(text), labels); got != nil {
 			t.Errorf("Markers(%q) = %v", text, got)
 		}
+	}
+}
+
+func TestLargeTexts(t *testing.T) {
+	big := bytes.Repeat([]byte("line\n"), merge.MaxBytes/5+1)
+	if got := merge.Merge(big, append([]byte("ours\n"), big...), append(bytes.Clone(big), "theirs\n"...), labels); got.Outcome != merge.Undecided {
+		t.Errorf("more than the largest text: outcome %s", got.Outcome)
+	}
+
+	// Texts that have little more in common than a few chance lines are one conflict between their equal ends.
+	text := func(word string) []byte {
+		var b strings.Builder
+		b.WriteString("head\n")
+		for i := range 6000 {
+			if i%10 == 0 {
+				word := "chance"
+				fmt.Fprintf(&b, "%s %d\n", word, i*7919%6000)
+				continue
+			}
+			fmt.Fprintf(&b, "%s %d\n", word, i)
+		}
+		b.WriteString("tail\n")
+		return []byte(b.String())
+	}
+	got := merge.Merge(text("base"), text("ours"), text("theirs"), labels)
+	if len(got.Conflicts()) != 1 || len(got.Regions) != 3 {
+		t.Errorf("%d conflicts, %d regions, want one conflict between two regions", len(got.Conflicts()), len(got.Regions))
 	}
 }

@@ -41,6 +41,9 @@ func split(data []byte) text {
 // in are the lines of t in s.
 func (t text) in(s Span) []line { return t.lines[s.Line-1 : s.Line-1+s.Lines] }
 
+// of are the ids of the lines of t in s.
+func (t text) of(s Span) []int { return t.ids[s.Line-1 : s.Line-1+s.Lines] }
+
 // intern numbers the lines. What ends a line makes no difference, whether something does makes one.
 func intern(texts ...*text) {
 	type key struct {
