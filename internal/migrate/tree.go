@@ -7,20 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"go/format"
-	"io"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/famcp/famcp/internal/gocode"
 )
 
 // What is read of a project at most. Source files and settings are far smaller; the rest is data.
 const (
-	maxFileBytes  = 1 << 20
 	maxTotalBytes = 128 << 20
 	maxFiles      = 50_000
 )
@@ -57,27 +53,15 @@ type shift struct{ line, lines int }
 func readTree(ctx context.Context, p Project) (*tree, error) {
 	t := &tree{project: p, before: map[string][]byte{}, shifts: map[string][][]shift{}}
 	total, skipped := 0, 0
-	err := fs.WalkDir(p.FS, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			if name != "." && (skipDir(entry.Name()) || nestedModule(p.FS, name)) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if kindOf(name) == other || !entry.Type().IsRegular() {
+	err := gocode.Walk(ctx, p.FS, func(name string) error {
+		if kindOf(name) == other {
 			return nil
 		}
 		if len(t.before) >= maxFiles || total >= maxTotalBytes {
 			skipped++
 			return nil
 		}
-		data, err := readBounded(p.FS, name)
+		data, err := gocode.ReadText(p.FS, name)
 		if err != nil {
 			return err
 		}
@@ -96,39 +80,6 @@ func readTree(ctx context.Context, p Project) (*tree, error) {
 	}
 	t.now = maps.Clone(t.before)
 	return t, nil
-}
-
-// readBounded is the text of a file, or nil when it is too large or none.
-func readBounded(fsys fs.FS, name string) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxFileBytes || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return nil, nil
-	}
-	return data, nil
-}
-
-// skipDir reports whether a directory of that name holds nothing of the team's.
-func skipDir(name string) bool {
-	switch name {
-	case "third_party", "vendor", "node_modules", "testdata":
-		return true
-	case ".github", ".gitlab", ".circleci", ".devcontainer", ".vscode":
-		return false
-	}
-	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
-}
-
-func nestedModule(fsys fs.FS, dir string) bool {
-	_, err := fs.Stat(fsys, path.Join(dir, "go.mod"))
-	return err == nil
 }
 
 // kindOf decides by the name alone what a file is. Files with secrets are other.
