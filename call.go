@@ -74,8 +74,13 @@ func (c *Call) Notify(level Level, message string, data any) {
 
 // Progress tells a client that asked for it how far the call is. Total is 0
 // when it is not known. Only values above the last are sent, and messages in
-// quick succession are thinned out.
+// quick succession are thinned out. Once the call is a task the message is that
+// of the task's status.
 func (c *Call) Progress(done, total float64, message string) { c.c.Progress(done, total, message) }
+
+// Task returns the id of the task that the call has become; ok is false while
+// it has not.
+func (c *Call) Task() (id string, ok bool) { return c.c.Task() }
 
 // Round returns how often the handler has already run for this request, each
 // time ending in a question: 0 the first time.

@@ -56,6 +56,17 @@ type MCPConfig struct {
 	Tools      ToolsConfig      `yaml:"tools"`
 	Logging    LoggingConfig    `yaml:"logging"`
 	Debug      DebugConfig      `yaml:"debug"`
+	Tasks      TasksConfig      `yaml:"tasks"`
+}
+
+// TasksConfig is the section mcp.tasks: calls that go on after their answer.
+type TasksConfig struct {
+	Enabled      bool          `yaml:"enabled" default:"false" doc:"Lets calls of tools that allow it become tasks."`
+	DefaultTTL   time.Duration `yaml:"defaultTtlMs" unit:"ms" default:"3600000" min:"1" doc:"Life of a task from its creation, when its caller asks for none, in milliseconds."`
+	MinTTL       time.Duration `yaml:"minTtlMs" unit:"ms" default:"0" min:"0" doc:"Shortest life a caller can ask for, in milliseconds."`
+	MaxTTL       time.Duration `yaml:"maxTtlMs" unit:"ms" default:"86400000" min:"1" doc:"Longest life a caller can ask for, in milliseconds."`
+	PollInterval time.Duration `yaml:"pollIntervalMs" unit:"ms" default:"1000" min:"1" doc:"Time between two looks at a task that is suggested to clients, in milliseconds."`
+	MaxTasks     int           `yaml:"maxTasks" default:"1000" min:"1" max:"1000000" doc:"Tasks that are kept at once; the one that ended first makes room, and while none has ended more are refused with -32003."`
 }
 
 // LimitsConfig is the section mcp.limits.
@@ -307,6 +318,9 @@ func (c *Config) rules(source func(path string) string) error {
 	}
 	if _, err := limits.NewProxies(false, web.TrustedProxies); err != nil {
 		fail("webServer.trustedProxies", "%v", err)
+	}
+	if t := c.MCP.Tasks; t.MinTTL > t.MaxTTL {
+		fail("mcp.tasks.minTtlMs", "is above mcp.tasks.maxTtlMs")
 	}
 	for _, origin := range web.OriginHosts {
 		if origin == "*" && c.Production() {

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/famcp/famcp/internal/runtime/front"
@@ -56,7 +57,7 @@ func (s *Server) start() error {
 	}
 	f, err := front.New(front.Config{
 		Server: s.mcp, Calls: s.calls, Info: s.info.implementation(), ParamHeaders: s.engine.ParamHeaders,
-		Eras: protocol.Eras(s.cfg.MCP.Eras), MaxBody: s.cfg.MCP.Limits.MaxPayloadBytes,
+		Eras: protocol.Eras(s.cfg.MCP.Eras), Tasks: s.tasks != nil, MaxBody: s.cfg.MCP.Limits.MaxPayloadBytes,
 		MaxSessions: s.cfg.MCP.Sessions.Max, SessionIdle: s.cfg.MCP.Sessions.Idle,
 		Hosts: web.AllowedHosts, Origins: web.OriginHosts, CheckHost: true,
 		Checks: s.checks, Routes: s.routes, Authorize: assume, Logger: s.log,
@@ -181,7 +182,12 @@ func (s *Server) shut(ctx context.Context) (cut bool, err error) {
 		return false, nil
 	}
 	s.front.Drain()
+	var ending sync.WaitGroup
+	if s.tasks != nil { // meanwhile: a client that waits for a task's result is a running call
+		ending.Go(func() { s.tasks.Close(ctx) })
+	}
 	cut = s.front.Close(ctx) != nil
+	ending.Wait()
 	s.engine.Close()
 	s.cancel()
 	if ctx.Err() != nil { // what is left has a second of its own

@@ -2,6 +2,7 @@ package famcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"github.com/famcp/famcp/internal/runtime/front"
 	"github.com/famcp/famcp/internal/runtime/invoke"
 	"github.com/famcp/famcp/internal/runtime/protocol"
+	"github.com/famcp/famcp/internal/runtime/tasks"
 )
 
 // Info says who a server is. Name and Version are required.
@@ -55,6 +57,7 @@ type Server struct {
 	mcp    *mcp.Server
 	engine *invoke.Engine
 	calls  *call.Table
+	tasks  *tasks.Manager // nil while tasks are off
 
 	starting    sync.Mutex // held while start runs
 	registering sync.Mutex // held while an entry comes or goes, so that all maps agree
@@ -114,7 +117,8 @@ func New(cfg *Config, info Info) (*Server, error) {
 		cfg: full, info: info, log: newLogger(full.Logger, os.Stderr), calls: &call.Table{},
 		tools: map[string]Tool{}, prompts: map[string]bool{}, uris: map[string]bool{},
 	}
-	if s.engine, err = newEngine(full, s.calls, s.log); err != nil {
+	s.tasks = newTasks(full.MCP.Tasks, s.log)
+	if s.engine, err = newEngine(full, s.calls, s.tasks, s.log); err != nil {
 		return nil, err
 	}
 	options := &mcp.ServerOptions{
@@ -124,10 +128,26 @@ func New(cfg *Config, info Info) (*Server, error) {
 		SubscribeHandler: s.engine.Subscribe, UnsubscribeHandler: s.engine.Unsubscribe,
 	}
 	s.mcp = mcp.NewServer(info.implementation(), options)
+	if s.tasks != nil {
+		if err := s.engine.AddTasks(s.mcp); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
-func newEngine(cfg *Config, calls *call.Table, log *slog.Logger) (*invoke.Engine, error) {
+// newTasks returns what keeps tasks, nil while they are off.
+func newTasks(cfg TasksConfig, log *slog.Logger) *tasks.Manager {
+	if !cfg.Enabled {
+		return nil
+	}
+	return tasks.New(tasks.Config{
+		DefaultTTL: cfg.DefaultTTL, MinTTL: cfg.MinTTL, MaxTTL: cfg.MaxTTL, Most: cfg.MaxTasks,
+		Stopped: json.RawMessage(`{"code":-32006,"message":"the server that ran the task has stopped; start it again"}`), Logger: log,
+	})
+}
+
+func newEngine(cfg *Config, calls *call.Table, kept *tasks.Manager, log *slog.Logger) (*invoke.Engine, error) {
 	m := &cfg.MCP
 	return invoke.New(invoke.Config{
 		Calls: calls, Logger: log, Eras: protocol.Eras(m.Eras),
@@ -139,6 +159,7 @@ func newEngine(cfg *Config, calls *call.Table, log *slog.Logger) (*invoke.Engine
 		AskTimeout: m.Ask.Timeout, RequestTimeout: m.Ask.RequestTimeout, MaxPending: m.Ask.MaxPendingPerSubject,
 		LegacySubscriptions: m.Resources.SubscribeEnabled,
 		AnswerAsText:        m.Tools.AnswerAs == "text", HideAnnotations: m.Tools.HideAnnotations, UncheckedInput: !m.Tools.ValidateInput,
+		Tasks: kept, TaskPoll: m.Tasks.PollInterval,
 		Fault: fault,
 	})
 }

@@ -30,7 +30,7 @@ func Relax(_ call.Testing, s *Server) {
 // off the network never carries an assumed identity.
 func assume(ctx context.Context, _ *http.Request, facts *call.Facts, _ *protocol.Message) *front.Refusal {
 	if id, ok := call.Assumed(ctx); ok {
-		facts.Subject, facts.Scopes, facts.AllScopes = id.Subject, id.Scopes, false
+		facts.Subject, facts.Scopes, facts.AllScopes, facts.Authenticated = id.Subject, id.Scopes, false, true
 	}
 	return nil
 }

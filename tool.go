@@ -116,6 +116,22 @@ func (a Access) pipeline() invoke.Access {
 	return out
 }
 
+// Tasks says whether calls of a tool may become tasks: calls that are answered
+// with an id at once and go on after the request. It needs mcp.tasks.enabled.
+//
+// In the modern era the server decides: a call of a client with the extension
+// io.modelcontextprotocol/tasks becomes a task when it outlives
+// [Tool].TaskGrace. In revision 2025-11-25 the client asks for a task. A task
+// has no time limit but its own TTL and the [Tool].Timeout, if there is one.
+type Tasks string
+
+// Whether calls become tasks.
+const (
+	TasksForbidden Tasks = "forbidden" // never
+	TasksOptional  Tasks = "optional"  // where the client knows tasks
+	TasksRequired  Tasks = "required"  // other clients cannot call the tool; it is refused at start while tasks are off
+)
+
 // Tool describes a tool. Name, Description and Effect are required.
 type Tool struct {
 	Name        string // ^[a-z][a-z0-9_]{0,62}$
@@ -125,6 +141,8 @@ type Tool struct {
 	Effect      Effect
 	Access      Access
 	Timeout     time.Duration // of one run; 0 takes mcp.limits.toolTimeoutMs, negative is none
+	Tasks       Tasks         // whether calls may become tasks; "" is TasksForbidden
+	TaskGrace   time.Duration // before a modern call becomes a task; 0 is 50 ms, negative is at once
 	Icons       []Icon
 	Deprecated  *Deprecated // nil: it stays
 
@@ -160,7 +178,7 @@ func AddTool[In, Out any](s *Server, t Tool, h func(context.Context, *Call, In) 
 	if t.Description == "" {
 		errs = append(errs, errors.New("no Description; say what the tool does and when to use it"))
 	}
-	errs = append(errs, t.Effect.check(), t.Deprecated.check())
+	errs = append(errs, t.Effect.check(), t.Deprecated.check(), t.checkTasks(s.cfg.MCP.Tasks.Enabled))
 	if h == nil {
 		errs = append(errs, errors.New("the handler is nil"))
 	}
@@ -185,7 +203,8 @@ func AddTool[In, Out any](s *Server, t Tool, h func(context.Context, *Call, In) 
 			Name: t.Name, Title: t.Title, Description: t.Deprecated.pipeline().Describe(t.Effect.describe(t.Description)),
 			Annotations: t.Effect.annotations(t.Title), Icons: t.Icons,
 		},
-		Access: t.Access.pipeline(), Timeout: t.Timeout, Deprecated: t.Deprecated.pipeline(), Input: input, Output: output,
+		Access: t.Access.pipeline(), Timeout: t.Timeout, Tasks: invoke.TaskSupport(t.Tasks), TaskGrace: t.TaskGrace,
+		Deprecated: t.Deprecated.pipeline(), Input: input, Output: output,
 		Handle: func(ctx context.Context, c *invoke.Call, raw json.RawMessage) (invoke.Output, error) {
 			in, err := decodeInput[In](raw)
 			if err != nil {
@@ -199,6 +218,19 @@ func AddTool[In, Out any](s *Server, t Tool, h func(context.Context, *Call, In) 
 			return encode(out)
 		},
 	})
+}
+
+func (t Tool) checkTasks(enabled bool) error {
+	switch t.Tasks {
+	case "", TasksForbidden, TasksOptional:
+		return nil
+	case TasksRequired:
+		if !enabled {
+			return errors.New("Tasks is TasksRequired and tasks are off; set mcp.tasks.enabled (MCP_TASKS_ENABLED=true) or use TasksOptional")
+		}
+		return nil
+	}
+	return fmt.Errorf("Tasks is %q, not TasksForbidden, TasksOptional or TasksRequired", t.Tasks)
 }
 
 func inputSchema[In any](given any) (*invoke.Schema, error) {

@@ -31,6 +31,7 @@ type Client struct {
 	can      []famcp.Capability
 	identity string // key of host.identities; "" for none
 	session  string // legacy session id
+	tasks    bool   // declares the tasks extension, in the modern era
 	state    *state // shared by the copies of For
 }
 
@@ -100,17 +101,7 @@ func (c *Client) CallTool(name string, args any) *Result {
 	if args == nil {
 		args = map[string]any{}
 	}
-	res := c.converse("tools/call", map[string]any{"name": name, "arguments": args})
-	var r struct {
-		IsError    bool            `json:"isError"`
-		Structured json.RawMessage `json:"structuredContent"`
-	}
-	c.decode(res, &r)
-	res.IsError, res.Structured = r.IsError, r.Structured
-	var content mcp.CallToolResult
-	c.decode(res, &content)
-	res.Content = content.Content
-	return res
+	return c.toolResult(c.converse("tools/call", map[string]any{"name": name, "arguments": args}))
 }
 
 // Prompt gets a prompt.

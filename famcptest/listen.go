@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/famcp/famcp/internal/runtime/protocol"
+	"github.com/famcp/famcp/internal/runtime/tasks"
 )
 
 // Subscription hears what the server says on its own. It ends with the test.
@@ -26,6 +27,23 @@ type Subscription struct {
 // and the session's stream in the legacy one, which has one stream only.
 func (c *Client) Listen(uris ...string) *Subscription {
 	c.t.Helper()
+	filter := map[string]any{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true}
+	if len(uris) > 0 {
+		filter["resourceSubscriptions"] = uris
+	}
+	if !c.modern() {
+		for _, uri := range uris {
+			if res := c.Request("resources/subscribe", map[string]any{"uri": uri}); res.Err != nil {
+				c.t.Fatalf("subscribing to %s: %v", uri, res.Err)
+			}
+		}
+	}
+	return c.listen(filter)
+}
+
+// listen opens a subscription with a filter, or the session's stream.
+func (c *Client) listen(filter map[string]any) *Subscription {
+	c.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(c.t.Context()))
 	stop := time.AfterFunc(timeout, cancel)
 	defer stop.Stop()
@@ -33,21 +51,12 @@ func (c *Client) Listen(uris ...string) *Subscription {
 	var err error
 	h := c.headers()
 	if c.modern() {
-		filter := map[string]any{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true}
-		if len(uris) > 0 {
-			filter["resourceSubscriptions"] = uris
-		}
 		nameHeaders(h, "subscriptions/listen", nil)
 		body := c.encode(message{ID: c.nextID(), Method: "subscriptions/listen", Params: c.marshal(map[string]any{
 			"_meta": c.meta(), "notifications": filter,
 		})})
 		r, err = http.NewRequestWithContext(ctx, http.MethodPost, c.host.web.URL+path, strings.NewReader(string(body)))
 	} else {
-		for _, uri := range uris {
-			if res := c.Request("resources/subscribe", map[string]any{"uri": uri}); res.Err != nil {
-				c.t.Fatalf("subscribing to %s: %v", uri, res.Err)
-			}
-		}
 		h.Set("Accept", "text/event-stream")
 		r, err = http.NewRequestWithContext(ctx, http.MethodGet, c.host.web.URL+path, nil)
 	}
@@ -97,8 +106,12 @@ func (s *Subscription) Close() {
 
 // meta returns params._meta of a modern request.
 func (c *Client) meta() map[string]any {
+	can := declared(c.can)
+	if c.tasks {
+		can["extensions"] = map[string]any{tasks.Extension: map[string]any{}}
+	}
 	return map[string]any{
-		protocol.MetaVersion: c.revision, protocol.MetaCapabilities: declared(c.can),
+		protocol.MetaVersion: c.revision, protocol.MetaCapabilities: can,
 		protocol.MetaClientInfo: clientInfo, protocol.MetaLogLevel: "debug",
 	}
 }

@@ -66,6 +66,7 @@ func configure(addr, limits string) (*famcp.Config, error) {
 		return nil, fmt.Errorf("flag -addr: port %q is not a number", port)
 	}
 	cfg.MCP.Resources.SubscribeEnabled = true
+	cfg.MCP.Tasks.Enabled = true
 	cfg.MCP.RateLimit.MaxRequests = 10_000 // the suite sends hundreds in a minute, from one address
 	switch limits {
 	case "default":
@@ -93,6 +94,7 @@ func newServer(cfg *famcp.Config) (*famcp.Server, error) {
 	}
 	addTools(s)
 	addAskingTools(s)
+	addTaskTools(s)
 	addPrompts(s)
 	addResources(s)
 	return s, s.Err()

@@ -38,12 +38,15 @@ type Facts struct {
 	Method    string
 	Era       protocol.Era
 	Transport Transport
-	Subject   string         // who asks; "stdio", an address, or the token's subject
-	Scopes    []string       // granted scopes; nil means none
-	AllScopes bool           // every scope is granted (auth off, stdio)
-	Claims    map[string]any // the token's claims; nil without one
-	Header    http.Header    // request headers without credentials; nil on stdio
-	Address   netip.Addr     // the caller's, from behind trusted proxies; zero on stdio and where unknown
+	Subject   string   // who asks; "stdio", an address, or the token's subject
+	Scopes    []string // granted scopes; nil means none
+	AllScopes bool     // every scope is granted (auth off, stdio)
+	// Authenticated says that credentials have shown who the subject is; else,
+	// over HTTP, it is an address that others may share.
+	Authenticated bool
+	Claims        map[string]any // the token's claims; nil without one
+	Header        http.Header    // request headers without credentials; nil on stdio
+	Address       netip.Addr     // the caller's, from behind trusted proxies; zero on stdio and where unknown
 
 	// CanAsk reports whether the server's own requests (elicitation, sampling,
 	// roots) can reach the client while this request runs. It is false for a
@@ -55,7 +58,14 @@ type Facts struct {
 	Done func()
 
 	// Slot is the request's place among its caller's; nil holds none.
-	Slot Slot
+	Slot     Slot
+	SlotKept bool // by a task, beyond the answer
+
+	// Task is the parameter task of a tools/call of revision 2025-11-25; nil
+	// without one.
+	Task json.RawMessage
+	// Listen is there in subscriptions/listen alone.
+	Listen *Listen
 
 	// Of modern HTTP requests, whose messages go out by these; elsewhere the
 	// session knows. Notify does nothing once the answer is out, never blocks
@@ -81,11 +91,28 @@ func (f *Facts) Pause() (resume func()) {
 	return f.Slot.Pause()
 }
 
-// Release is [Slot.Release] where a slot is held.
+// Release is [Slot.Release] where a slot is held and not kept.
 func (f *Facts) Release() {
-	if f.Slot != nil {
+	if f.Slot != nil && !f.SlotKept {
 		f.Slot.Release()
 	}
+}
+
+// KeepSlot holds the slot beyond the answer, until release is called. Call it
+// before the request is answered.
+func (f *Facts) KeepSlot() (release func()) {
+	if f.Slot == nil {
+		return func() {}
+	}
+	f.SlotKept = true
+	return f.Slot.Release
+}
+
+// Listen is what a subscription wants apart from what the SDK knows of.
+type Listen struct {
+	TaskIDs []string        // to be told of; only those agreed upon once the subscription has begun
+	Meta    json.RawMessage // of each notification
+	Began   chan struct{}   // closed when the acknowledgement is out
 }
 
 type contextKey struct{}
@@ -103,7 +130,32 @@ func FromContext(ctx context.Context) *Facts {
 
 // Table holds the facts of requests in delivery. The zero value is ready to
 // use. It is safe for concurrent use.
-type Table struct{ entries sync.Map }
+type Table struct {
+	entries sync.Map
+
+	once   sync.Once
+	status string
+}
+
+// StatusToken returns the progress token under which a task's status travels
+// through the SDK, which knows no such notification. No client learns of it.
+func (t *Table) StatusToken() string {
+	t.once.Do(func() { t.status = "task-status-" + rand.Text() })
+	return t.status
+}
+
+// TaskStatus returns the status of a task that travels as the parameters of
+// notifications/progress, or nil when they are what they seem.
+func (t *Table) TaskStatus(progress json.RawMessage) json.RawMessage {
+	var p struct {
+		Token   any    `json:"progressToken"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(progress, &p) != nil || p.Token != t.StatusToken() {
+		return nil
+	}
+	return json.RawMessage(p.Message)
+}
 
 // Put stores f and returns the key to send in [Header] and a function that
 // removes the entry if nobody has taken it.

@@ -39,6 +39,9 @@ type exchange struct {
 	// opened is run when an initialize request has been answered well, before
 	// the client learns of the session.
 	opened func(sessionID, version string)
+	// taskStatus finds the status of a task in a progress notification; nil does not
+	// look.
+	taskStatus func(progress json.RawMessage) json.RawMessage
 	// ask is given each request of the server that cannot be delivered.
 	ask func(id json.RawMessage)
 
@@ -114,11 +117,15 @@ func (e *exchange) notify(method string, params json.RawMessage) {
 	if e.over || !e.streams() {
 		return
 	}
-	e.open().send(event(encode(struct {
+	e.open().send(event(notification(method, params)))
+}
+
+func notification(method string, params json.RawMessage) json.RawMessage {
+	return encode(struct {
 		Version string          `json:"jsonrpc"`
 		Method  string          `json:"method"`
 		Params  json.RawMessage `json:"params,omitempty"`
-	}{"2.0", method, params})))
+	}{"2.0", method, params})
 }
 
 // conclude takes the answer of the modern engine.
@@ -158,6 +165,7 @@ func (e *exchange) event(chunk []byte) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
 	}
 	_ = json.Unmarshal(data, &m) // what the engine writes is a message
 	switch {
@@ -166,6 +174,11 @@ func (e *exchange) event(chunk []byte) {
 			e.final = e.restoreID(data)
 		}
 	case e.streams():
+		if m.Method == "notifications/progress" && e.taskStatus != nil {
+			if status := e.taskStatus(m.Params); status != nil {
+				chunk = withData(chunk, notification("notifications/tasks/status", status))
+			}
+		}
 		if len(e.wireID) == len(e.id) {
 			e.open().send(bytes.Clone(chunk)) // keeps event ids
 		} else {
@@ -185,6 +198,17 @@ func eventData(chunk []byte) []byte {
 		}
 	}
 	return data
+}
+
+// withData returns an SSE event with other data, which is one line.
+func withData(chunk, data []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(chunk) {
+		if !bytes.HasPrefix(line, []byte("data:")) && len(bytes.TrimSpace(line)) > 0 {
+			out = append(out, line...)
+		}
+	}
+	return append(append(append(out, "data: "...), data...), "\n\n"...)
 }
 
 // restoreID returns a copy of a message with the client's id in the place of

@@ -51,7 +51,8 @@ type Config struct {
 	// headers; nil checks none.
 	ParamHeaders func(tool string) protocol.ParamHeaders
 
-	Eras protocol.Eras // zero serves both
+	Eras  protocol.Eras // zero serves both
+	Tasks bool          // the server has the methods of the tasks extension
 
 	MaxBody     int64         // bytes of a request body; zero is 1 MiB
 	MaxSessions int           // live legacy sessions; zero is without limit
@@ -150,7 +151,7 @@ func New(cfg Config) (*Front, error) {
 	f.legacy = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Logger: cfg.Logger, MaxRequestBodyBytes: -1, DisableLocalhostProtection: true,
 	})
-	f.engine, err = wire.NewEngine(wire.EngineConfig{Server: cfg.Server, Calls: cfg.Calls, Info: cfg.Info, Logger: cfg.Logger})
+	f.engine, err = wire.NewEngine(wire.EngineConfig{Tasks: cfg.Tasks, Server: cfg.Server, Calls: cfg.Calls, Info: cfg.Info, Logger: cfg.Logger})
 	if err != nil {
 		return nil, err
 	}

@@ -83,6 +83,9 @@ func (f *Front) serveSession(p *request, s *session) {
 	}
 	facts := f.facts(p.r, protocol.EraLegacy, m)
 	facts.CanAsk = p.accept.stream
+	if m.Method == "tools/call" {
+		facts.Task = m.Params["task"]
+	}
 	if !f.authorize(p.w, p.r, facts, m) {
 		return
 	}
@@ -237,7 +240,10 @@ func (f *Front) serveStream(w http.ResponseWriter, r *http.Request) {
 	defer end()
 	ctx, drop, leave2 := f.running.enter(r.Context(), true)
 	defer leave2()
-	e := &exchange{w: w, accept: accepted{stream: true}, era: protocol.EraLegacy, requestID: facts.RequestID, drop: drop}
+	e := &exchange{
+		w: w, accept: accepted{stream: true}, era: protocol.EraLegacy, requestID: facts.RequestID, drop: drop,
+		taskStatus: f.cfg.Calls.TaskStatus,
+	}
 	f.delegate(ctx, e, r, nil, facts, func(h http.Header) {
 		h.Set(protocol.HeaderVersion, s.version)
 		h.Set(protocol.HeaderSession, s.id)

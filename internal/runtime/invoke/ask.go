@@ -52,7 +52,7 @@ const (
 // Can reports whether the client declared a capability and this request's
 // channel can carry it.
 func (c *Call) Can(k Capability) bool {
-	if !c.Facts.CanAsk || c.session == nil {
+	if c.session == nil || (!c.Facts.CanAsk && c.deferral.task() == nil) {
 		return false
 	}
 	caps := c.capabilities()
@@ -154,11 +154,16 @@ func converse[T any](ctx context.Context, c *Call, r request, timeout time.Durat
 		if c.round++; c.round >= maxRounds {
 			return zero, nil, &Fault{Kind: Internal, Message: internalMessage, Cause: fmt.Errorf("the handler still asks after %d rounds", maxRounds)}
 		}
-		if c.Facts.Era == protocol.EraModern {
+		switch {
+		case !c.deferral.settle():
+			err = c.askTask(ctx, c.deferral.task(), open)
+		case c.Facts.Era == protocol.EraModern:
 			q, err := c.suspend(r, open)
 			return zero, q, err
+		default:
+			err = c.askSession(ctx, open)
 		}
-		if err := c.askSession(ctx, open); err != nil {
+		if err != nil {
 			return zero, nil, err
 		}
 	}

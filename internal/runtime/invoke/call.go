@@ -31,6 +31,8 @@ type Call struct {
 	token   any // progress token; nil when none was sent
 	ctx     context.Context
 
+	deferral *deferral // nil for a call that cannot become a task
+
 	mu       sync.Mutex
 	over     bool
 	progress float64
@@ -153,11 +155,13 @@ func (c *Call) Log() *slog.Logger {
 // Progress sends notifications/progress when the client asked for it. Values
 // that are not above the last are dropped (progress utility: they increase),
 // and so are messages within the throttle time after another unless they
-// complete the total.
+// complete the total. Once the call is a task its message becomes that of the
+// task's status.
 func (c *Call) Progress(done, total float64, message string) {
+	run := c.deferral.task()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || c.token == nil || c.session == nil || (c.started && done <= c.progress) {
+	if c.over || (run == nil && (c.token == nil || c.session == nil)) || (c.started && done <= c.progress) {
 		return
 	}
 	now := c.engine.cfg.Now()
@@ -166,6 +170,12 @@ func (c *Call) Progress(done, total float64, message string) {
 		return
 	}
 	c.started, c.progress, c.sentAt = true, done, now
+	if run != nil {
+		if err := run.Say(c.ctx, message); err != nil {
+			c.Log().Debug("task message not stored", "error", err)
+		}
+		return
+	}
 	err := c.session.NotifyProgress(c.ctx, &mcp.ProgressNotificationParams{
 		ProgressToken: c.token, Progress: done, Total: total, Message: message,
 	})
@@ -178,7 +188,7 @@ func (c *Call) Progress(done, total float64, message string) {
 func (c *Call) Notify(level, message string, data any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || c.session == nil || !c.engine.cfg.LogNotifications {
+	if c.over || c.session == nil || !c.engine.cfg.LogNotifications || c.deferral.task() != nil {
 		return
 	}
 	var payload any = message

@@ -32,6 +32,7 @@ import (
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
+	"github.com/famcp/famcp/internal/runtime/tasks"
 )
 
 // Config configures an [Engine]. Durations and sizes of zero switch a limit
@@ -64,6 +65,9 @@ type Config struct {
 	AskTimeout     time.Duration // for people; 0 = none
 	RequestTimeout time.Duration // for sampling and roots; 0 = none
 	MaxPending     int           // open questions per subject; 0 = unbounded
+
+	Tasks    *tasks.Manager // nil serves no tasks
+	TaskPoll time.Duration  // between two looks at a task, suggested to clients; 0 suggests nothing
 
 	// Fault reads the errors of the layer above; false means unexpected.
 	Fault func(error) (*Fault, bool)

@@ -114,14 +114,15 @@ func openCursor(cursor string) (string, error) {
 	return last, nil
 }
 
-// legacyResult is a result without the members that only the modern era has.
-type legacyResult struct {
+// rawResult is a result that the SDK has no type for, or whose type has members
+// of the other era.
+type rawResult struct {
 	mcp.ResultBase
 	members map[string]any
 }
 
 // MarshalJSON returns the members and _meta.
-func (r *legacyResult) MarshalJSON() ([]byte, error) {
+func (r *rawResult) MarshalJSON() ([]byte, error) {
 	if len(r.Meta) > 0 {
 		r.members["_meta"] = r.Meta
 	}
@@ -186,7 +187,10 @@ func (e *Engine) listed(l *lister, res mcp.Result) (mcp.Result, error) {
 	if c.Facts.Era == protocol.EraModern {
 		return res, nil
 	}
-	legacy := &legacyResult{ResultBase: mcp.ResultBase{Meta: res.GetMeta()}, members: map[string]any{member: items}}
+	if r, ok := res.(*mcp.ListToolsResult); ok && e.cfg.Tasks != nil && c.version == protocol.NewestLegacy {
+		items = e.withExecution(r.Tools)
+	}
+	legacy := &rawResult{ResultBase: mcp.ResultBase{Meta: res.GetMeta()}, members: map[string]any{member: items}}
 	if after != "" {
 		legacy.members["nextCursor"] = after
 	}

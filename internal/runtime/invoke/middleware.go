@@ -3,6 +3,7 @@ package invoke
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
+	"github.com/famcp/famcp/internal/runtime/tasks"
 )
 
 // Middleware is the outermost receiving middleware of the server. It brings
@@ -33,7 +35,14 @@ func (e *Engine) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 				res, err = nil, e.sanitize(ctx, c, panicFault(c, p))
 			}
 		}()
+		var task created
+		if method == "tools/call" && e.cfg.Tasks != nil {
+			ctx = context.WithValue(ctx, createdKey{}, &task)
+		}
 		res, err = e.dispatch(ctx, c, method, req, next)
+		if err == nil && task.task != nil {
+			res = e.createdResult(c, task.task)
+		}
 		if err != nil {
 			err = reread(req, err)
 		}
@@ -98,6 +107,10 @@ func (e *Engine) dispatch(ctx context.Context, c *Call, method string, req mcp.R
 		if d, ok := res.(*mcp.DiscoverResult); ok && err == nil {
 			d.SupportedVersions = e.cfg.Eras.Versions()
 			d.Capabilities = e.capabilities(d.Capabilities)
+			if e.cfg.Tasks != nil {
+				d.Capabilities.Extensions = maps.Clone(d.Capabilities.Extensions)
+				d.Capabilities.AddExtension(tasks.Extension, nil)
+			}
 		}
 		return res, err
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
@@ -108,7 +121,7 @@ func (e *Engine) dispatch(ctx context.Context, c *Call, method string, req mcp.R
 		}
 		res, err := next(ctx, method, req)
 		if r, ok := res.(*mcp.ReadResourceResult); ok && err == nil && c.Facts.Era == protocol.EraLegacy {
-			return &legacyResult{ResultBase: mcp.ResultBase{Meta: r.Meta}, members: map[string]any{"contents": r.Contents}}, nil
+			return &rawResult{ResultBase: mcp.ResultBase{Meta: r.Meta}, members: map[string]any{"contents": r.Contents}}, nil
 		}
 		return res, err
 	case "logging/setLevel":
@@ -127,6 +140,9 @@ func (e *Engine) dispatch(ctx context.Context, c *Call, method string, req mcp.R
 		if c.Facts.Era == protocol.EraLegacy {
 			return nil, newError(protocol.CodeMethodNotFound, "subscriptions/listen needs revision "+protocol.Modern, protocol.ErrorData{})
 		}
+		return e.listen(ctx, c, method, req, next)
+	case "tasks/get", "tasks/update", "tasks/cancel", "tasks/list", "tasks/result":
+		return e.task(ctx, e.newCall(ctx, method, "", req), method, req)
 	}
 	return next(ctx, method, req)
 }
@@ -147,6 +163,11 @@ func (e *Engine) initialize(ctx context.Context, method string, req mcp.Request,
 		out.Capabilities = e.capabilities(out.Capabilities)
 		if r := out.Capabilities.Resources; r != nil && !e.cfg.LegacySubscriptions {
 			out.Capabilities.Resources = &mcp.ResourceCapabilities{ListChanged: r.ListChanged}
+		}
+	}
+	if r.Params.ProtocolVersion == protocol.NewestLegacy && e.cfg.Tasks != nil {
+		if res, err = e.withTasks(call.FromContext(ctx), res); err != nil {
+			return nil, err
 		}
 	}
 	if !e.cfg.LogNotifications || e.cfg.DefaultLogLevel == "" {

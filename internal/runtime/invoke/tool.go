@@ -27,6 +27,9 @@ type Tool struct {
 	Input   *Schema
 	Output  *Schema // nil without structured output
 
+	Tasks     TaskSupport   // "" is forbidden
+	TaskGrace time.Duration // before a modern call becomes a task; 0 is DefaultTaskGrace, negative is none
+
 	Deprecated *Deprecated // nil: it stays
 	Handle     func(ctx context.Context, c *Call, args json.RawMessage) (Output, error)
 }
@@ -93,13 +96,25 @@ func (e *Engine) callTool(ctx context.Context, t *Tool, req *mcp.CallToolRequest
 	start := e.cfg.Now()
 	c := e.newCall(ctx, "tools/call", t.Listed.Name, req)
 	res, err := e.serveTool(ctx, c, t, req)
+	if id, ok := c.Task(); ok {
+		e.logCall(ctx, c, start, slog.String("status", "task"), slog.String("task", id))
+		return res, err
+	}
 	c.finish()
-	// Attributes one by one: a logger with them costs as much as the call.
-	e.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "tool call",
-		slog.String("requestId", c.Facts.RequestID), slog.String("name", c.Name),
-		slog.String("status", toolStatus(ctx, res, err)),
-		slog.Int64("durationMs", e.cfg.Now().Sub(start).Milliseconds()), slog.String("era", c.Facts.Era.String()))
+	e.logCall(ctx, c, start, slog.String("status", toolStatus(ctx, res, err)))
 	return res, err
+}
+
+// logCall writes the line of a tool call, attributes one by one: a logger with
+// them costs as much as the call.
+func (e *Engine) logCall(ctx context.Context, c *Call, start time.Time, outcome ...slog.Attr) {
+	if !e.cfg.Logger.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	e.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "tool call", append([]slog.Attr{
+		slog.String("requestId", c.Facts.RequestID), slog.String("name", c.Name),
+		slog.Int64("durationMs", e.cfg.Now().Sub(start).Milliseconds()), slog.String("era", c.Facts.Era.String()),
+	}, outcome...)...)
 }
 
 func toolStatus(ctx context.Context, res *mcp.CallToolResult, err error) string {
@@ -128,6 +143,23 @@ func (e *Engine) serveTool(ctx context.Context, c *Call, t *Tool, req *mcp.CallT
 		}
 	}
 	e.used(ctx, c, t.Deprecated, "tool", t.Listed.Name)
+	plan, err := e.planTask(c, t)
+	if err != nil {
+		return nil, e.sanitize(ctx, c, err)
+	}
+	if plan != nil {
+		return e.runTask(ctx, c, t, req, plan)
+	}
+	timeout := t.Timeout
+	if timeout == 0 {
+		timeout = e.cfg.ToolTimeout
+	}
+	return e.answerTool(ctx, c, t, req, timeout)
+}
+
+// answerTool checks the arguments and runs the handler, each time for at most
+// timeout; not above zero is without limit.
+func (e *Engine) answerTool(ctx context.Context, c *Call, t *Tool, req *mcp.CallToolRequest, timeout time.Duration) (*mcp.CallToolResult, error) {
 	check := t.Input.Check
 	if e.cfg.UncheckedInput {
 		check = t.Input.Fill
@@ -135,10 +167,6 @@ func (e *Engine) serveTool(ctx context.Context, c *Call, t *Tool, req *mcp.CallT
 	args, violations := check(req.Params.Arguments)
 	if len(violations) > 0 {
 		return e.toolFailure(c, &Fault{Kind: Invalid, Message: describe(violations), Violations: violations})
-	}
-	timeout := t.Timeout
-	if timeout == 0 {
-		timeout = e.cfg.ToolTimeout
 	}
 	out, ask, err := converse(ctx, c, request{
 		name: t.Listed.Name, args: req.Params.Arguments,

@@ -170,6 +170,11 @@ const (
 	CodeVersion           = -32022
 )
 
+// CodeMaskedMethodNotFound stands for CodeMethodNotFound on the way through
+// go-sdk v1.8.0, which would take message and data of that one; [Reword] takes
+// the mask off.
+const CodeMaskedMethodNotFound = CodeMethodNotFound - 100_000
+
 // Status returns the HTTP status of an error that answers a modern request,
 // or that the HTTP front itself refuses a request with (contract §6).
 func Status(code int64) int {

@@ -10,6 +10,8 @@ func Reword(code int64, message string) (newCode int64, newMessage, field string
 	switch {
 	case code == 0: // errors about the order of messages carry no code
 		return CodeInvalidRequest, "the request is not valid at this point", ""
+	case code == CodeMaskedMethodNotFound:
+		return CodeMethodNotFound, message, ""
 	case code == CodeMethodNotFound:
 		return code, "the method is not served here", ""
 	case code == CodeInvalidParams && strings.HasPrefix(message, "handling '"):

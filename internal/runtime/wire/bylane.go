@@ -22,6 +22,12 @@ const farewell = time.Second
 
 // byLane serves a request on a session of its own.
 func (e *Engine) byLane(ctx context.Context, f *call.Facts, m *protocol.Message) (json.RawMessage, *jsonrpc.Error) {
+	if m.Method == "subscriptions/listen" {
+		var fault *jsonrpc.Error
+		if f.Listen, fault = listenFor(m); fault != nil {
+			return nil, fault
+		}
+	}
 	replies := make(chan *jsonrpc.Response, 1)
 	var lane *Lane
 	lane = NewLane(func(_ context.Context, msg jsonrpc.Message) error {
@@ -94,7 +100,16 @@ func forward(f *call.Facts, msg *jsonrpc.Request) error {
 			return err
 		}
 	}
+	if msg.Method != acknowledgement || f.Listen == nil {
+		f.Notify(msg.Method, params)
+		return nil
+	}
+	params, err := acknowledge(f.Listen, params)
+	if err != nil {
+		return err
+	}
 	f.Notify(msg.Method, params)
+	close(f.Listen.Began)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
+	"github.com/famcp/famcp/internal/runtime/tasks"
 )
 
 // directMethods make the SDK's request of a message. Their parameters are
@@ -59,6 +60,17 @@ var directMethods = map[string]func(*mcp.ServerSession, *mcp.RequestExtra, *para
 		p.read("cursor", &out.Cursor)
 		return &mcp.ListResourceTemplatesRequest{Session: s, Extra: x, Params: out}
 	},
+	"tasks/get":    taskRequest,
+	"tasks/update": taskRequest,
+	"tasks/cancel": taskRequest,
+}
+
+// taskRequest makes a request of the tasks extension.
+func taskRequest(s *mcp.ServerSession, x *mcp.RequestExtra, p *params) mcp.Request {
+	out := &tasks.Params{ParamsBase: mcp.ParamsBase{Meta: p.meta()}}
+	p.read("taskId", &out.TaskID)
+	p.read("inputResponses", &out.InputResponses)
+	return &tasks.Request{Session: s, Extra: x, Params: out}
 }
 
 // params reads the parameters of a message and keeps the first fault.

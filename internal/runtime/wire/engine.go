@@ -40,6 +40,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,8 +49,9 @@ import (
 	"github.com/famcp/famcp/internal/runtime/protocol"
 )
 
-// EngineConfig configures an [Engine]. All fields are required.
+// EngineConfig configures an [Engine]. All fields but Tasks are required.
 type EngineConfig struct {
+	Tasks  bool // the server has the methods of the tasks extension
 	Server *mcp.Server
 	Calls  *call.Table         // brings facts to requests that travel by lane
 	Info   *mcp.Implementation // the server's, for results
@@ -107,7 +109,7 @@ func (e *Engine) Close() { _ = e.lane.Close() }
 // returns its result or the error to answer with. It returns when ctx is done;
 // a subscription that has begun still gives its result then.
 func (e *Engine) Serve(ctx context.Context, f *call.Facts, m *protocol.Message) (json.RawMessage, *jsonrpc.Error) {
-	if method, ok := directMethods[m.Method]; ok {
+	if method, ok := directMethods[m.Method]; ok && (e.cfg.Tasks || !strings.HasPrefix(m.Method, "tasks/")) {
 		return e.direct(ctx, f, m, method)
 	}
 	return e.byLane(ctx, f, m)

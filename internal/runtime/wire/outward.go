@@ -123,6 +123,9 @@ func (m *mux) replyLine(p *pending) []byte {
 // others have no code.
 func (m *mux) clean(facts *call.Facts, err error) *jsonrpc.Error {
 	if e, ok := err.(*jsonrpc.Error); ok && e.Code != 0 { //nolint:errorlint // a wrapped one is not meant for clients
+		if e.Code == protocol.CodeMaskedMethodNotFound {
+			return &jsonrpc.Error{Code: protocol.CodeMethodNotFound, Message: e.Message, Data: e.Data}
+		}
 		return e
 	}
 	clean := refusal{code: protocol.CodeInternal, message: "internal error"}
@@ -176,6 +179,9 @@ func (m *mux) notify(ctx context.Context, msg *jsonrpc.Request) error {
 			m.mu.Unlock()
 		}
 	case msg.Method == "notifications/progress":
+		if status := m.Calls.TaskStatus(msg.Params); status != nil {
+			return m.send(ctx, &jsonrpc.Request{Method: "notifications/tasks/status", Params: status})
+		}
 		return m.notifyFor(ctx, msg, func(p *pending) []byte { return p.token }, "progressToken")
 	case bytes.Contains(msg.Params, []byte(protocol.MetaSubscription)):
 		return m.notifyFor(ctx, msg, func(p *pending) []byte { return p.ID }, "_meta", protocol.MetaSubscription)
@@ -198,13 +204,27 @@ func (m *mux) notifyFor(ctx context.Context, msg *jsonrpc.Request, name func(*pe
 	if err != nil {
 		return err
 	}
+	if msg.Method != acknowledgement {
+		return m.send(ctx, &jsonrpc.Request{Method: msg.Method, Params: params})
+	}
+	if params, err = acknowledge(p.Listen, params); err != nil {
+		return err
+	}
 	if err := m.send(ctx, &jsonrpc.Request{Method: msg.Method, Params: params}); err != nil {
 		return err
 	}
-	if msg.Method == "notifications/subscriptions/acknowledged" {
-		return m.acknowledged(p)
+	close(p.Listen.Began)
+	return m.acknowledged(p)
+}
+
+// tell sends a notification of a subscription that the SDK knows nothing of.
+func (m *mux) tell(ctx context.Context, p *pending, method string, params json.RawMessage) {
+	m.mu.Lock()
+	over := m.calls[p.number] != p || p.cancelled
+	m.mu.Unlock()
+	if !over {
+		_ = m.send(ctx, &jsonrpc.Request{Method: method, Params: params}) // a broken stream ends Run
 	}
-	return nil
 }
 
 // acknowledged ends a subscription that has begun only after the end of input.

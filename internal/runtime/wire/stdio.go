@@ -48,6 +48,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -361,6 +362,16 @@ func (m *mux) start(ctx context.Context, p *pending, msg *protocol.Message) erro
 		delete(msg.Meta, "progressToken")
 	}
 	p.listen = msg.Method == "subscriptions/listen"
+	if p.listen {
+		var fault *jsonrpc.Error
+		if p.Listen, fault = listenFor(msg); fault != nil {
+			return m.answer(ctx, p.batch, errorLine(p.ID, fault))
+		}
+		p.Notify = func(method string, params json.RawMessage) { m.tell(ctx, p, method, params) }
+	}
+	if msg.Method == "tools/call" && p.Era == protocol.EraLegacy {
+		p.Task = msg.Params["task"]
+	}
 	if err := m.chooseLane(ctx, p); err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ var importNotesTool = famcp.Tool{
 		"that was cancelled or ran out of time can be repeated as it was.",
 	Effect: famcp.Mutates(famcp.LowRisk, "Notes are added; existing ones stay as they are.").
 		Additive().Idempotent().ClosedWorld(),
+	Tasks: famcp.TasksOptional,
 }
 
 const maxNoteBytes = 2000

@@ -40,6 +40,27 @@ func TestImportNotes(t *testing.T) {
 	}
 }
 
+// A client that knows tasks may have the import as one, where the server keeps tasks.
+func TestImportNotesAsATask(t *testing.T) {
+	store := notes.New(10)
+	build := func(t testing.TB) *famcp.Server {
+		cfg := famcp.DefaultConfig()
+		cfg.MCP.Tasks.Enabled = true
+		s, err := famcp.New(cfg, famcp.Info{Name: "import", Version: "0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		famcp.AddTool(s, importNotesTool, importNotes(store))
+		return s
+	}
+	famcptest.Eras(t, build, func(t *testing.T, c *famcptest.Client) {
+		task := c.StartTask("import_notes", importNotesIn{Notes: []newNote{{ID: c.Era(), Text: "Imported"}}})
+		if res := task.Result(); res.Err != nil || string(res.Structured) != `{"added":1,"skipped":0}` {
+			t.Errorf("result = %s, %v, want one note added", res.Structured, res.Err)
+		}
+	})
+}
+
 func TestImportNotesRefusesAllWhenOneIsWrong(t *testing.T) {
 	for field, bad := range map[string]newNote{
 		"notes[1].id":   {ID: "Not An Id"},
