@@ -3,13 +3,17 @@ package famcp
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/famcp/famcp/internal/runtime/config"
+	"github.com/famcp/famcp/internal/runtime/front"
 	"github.com/famcp/famcp/internal/runtime/limits"
 )
 
@@ -158,15 +162,24 @@ type LoggingConfig struct {
 
 // WebServerConfig is the section webServer: the HTTP transport.
 type WebServerConfig struct {
-	Host              string     `yaml:"host" default:"127.0.0.1" doc:"Address or name to listen on; 0.0.0.0 is every address."`
-	Port              int        `yaml:"port" default:"3000" min:"0" max:"65535" doc:"Port to listen on; 0 takes a free one."`
-	PublicURL         string     `yaml:"publicUrl" doc:"URL clients reach the server at, without /mcp. Empty means http://localhost with the port."`
-	AllowedHosts      []string   `yaml:"allowedHosts" max:"1000" doc:"Host names accepted in the Host header beside localhost, such as a proxy's public name."`
-	OriginHosts       []string   `yaml:"originHosts" max:"1000" doc:"Origins accepted in the Origin header beside loopback ones, such as https://app.example.com; * is any and refused in production."`
-	TrustProxy        bool       `yaml:"trustProxy" default:"false" doc:"Believes proxies on this machine and in private networks about a caller's address (X-Forwarded-For, Forwarded)."`
-	TrustedProxies    []string   `yaml:"trustedProxies" max:"1000" doc:"Addresses and networks of proxies believed about a caller's address, such as 203.0.113.7 or 10.1.0.0/16."`
-	AllowInsecureBind bool       `yaml:"allowInsecureBind" default:"false" doc:"Allows listening beyond loopback without authentication."`
-	Auth              AuthConfig `yaml:"auth" doc:"Not served by this version; setting it stops start-up."`
+	Host              string        `yaml:"host" default:"127.0.0.1" doc:"Address or name to listen on; 0.0.0.0 is every address."`
+	Port              int           `yaml:"port" default:"3000" min:"0" max:"65535" doc:"Port to listen on; 0 takes a free one."`
+	PublicURL         string        `yaml:"publicUrl" doc:"URL clients reach the server at, without /mcp. Empty means http://localhost with the port."`
+	AllowedHosts      []string      `yaml:"allowedHosts" max:"1000" doc:"Host names accepted in the Host header beside localhost, such as a proxy's public name."`
+	OriginHosts       []string      `yaml:"originHosts" max:"1000" doc:"Origins accepted in the Origin header beside loopback ones, such as https://app.example.com; * is any and refused in production."`
+	TrustProxy        bool          `yaml:"trustProxy" default:"false" doc:"Believes proxies on this machine and in private networks about a caller's address (X-Forwarded-For, Forwarded)."`
+	TrustedProxies    []string      `yaml:"trustedProxies" max:"1000" doc:"Addresses and networks of proxies believed about a caller's address, such as 203.0.113.7 or 10.1.0.0/16."`
+	Metrics           MetricsConfig `yaml:"metrics"`
+	AllowInsecureBind bool          `yaml:"allowInsecureBind" default:"false" doc:"Allows listening beyond loopback without authentication."`
+	Auth              AuthConfig    `yaml:"auth" doc:"Not served by this version; setting it stops start-up."`
+}
+
+// MetricsConfig is the section webServer.metrics: metrics for Prometheus.
+type MetricsConfig struct {
+	Enabled               bool   `yaml:"enabled" default:"false" doc:"Serves metrics for Prometheus, without authentication."`
+	Path                  string `yaml:"path" default:"/metrics" doc:"Path the metrics are served at."`
+	Listen                string `yaml:"listen" doc:"Address and port of a listener for metrics alone, such as 127.0.0.1:9090. Empty serves them beside /mcp."`
+	IncludeProcessMetrics bool   `yaml:"includeProcessMetrics" default:"true" doc:"Adds the metrics of the process and the Go runtime."`
 }
 
 // AuthConfig is the section webServer.auth. This version serves no
@@ -316,6 +329,12 @@ func (c *Config) rules(source func(path string) string) error {
 			fail("webServer.allowedHosts", "%q is not a host name; leave out scheme and path", host)
 		}
 	}
+	if problem := checkMetricsPath(web.Metrics.Path); problem != "" {
+		fail("webServer.metrics.path", "%q %s", web.Metrics.Path, problem)
+	}
+	if _, problem := metricsHost(web.Metrics.Listen); problem != "" {
+		fail("webServer.metrics.listen", "%q %s", web.Metrics.Listen, problem)
+	}
 	if _, err := limits.NewProxies(false, web.TrustedProxies); err != nil {
 		fail("webServer.trustedProxies", "%v", err)
 	}
@@ -337,18 +356,28 @@ func (c *Config) rules(source func(path string) string) error {
 // image listens nowhere. source is nil for values set in Go.
 func (c *Config) checkListen(source func(path string) string) error {
 	web := &c.WebServer
-	if web.Auth.Enabled || web.AllowInsecureBind || isLoopback(web.Host) {
+	if web.Auth.Enabled || web.AllowInsecureBind {
 		return nil
 	}
-	where := ""
-	if source != nil {
-		where = source("webServer.host")
+	open := func(key, host string) error {
+		where := ""
+		if source != nil {
+			where = source(key)
+		}
+		return &config.Error{
+			Where: where, Key: key,
+			Problem: fmt.Sprintf("%s is reachable from other machines and authentication is off; listen on 127.0.0.1, "+
+				"or set webServer.allowInsecureBind (WS_ALLOW_INSECURE_BIND=true) when something else protects it", host),
+		}
 	}
-	return &config.Error{
-		Where: where, Key: "webServer.host",
-		Problem: fmt.Sprintf("%s is reachable from other machines and authentication is off; listen on 127.0.0.1, "+
-			"or set webServer.allowInsecureBind (WS_ALLOW_INSECURE_BIND=true) when something else protects it", web.Host),
+	var errs []error
+	if !isLoopback(web.Host) {
+		errs = append(errs, open("webServer.host", web.Host))
 	}
+	if host, _ := metricsHost(web.Metrics.Listen); web.Metrics.Enabled && web.Metrics.Listen != "" && !isLoopback(host) {
+		errs = append(errs, open("webServer.metrics.listen", web.Metrics.Listen))
+	}
+	return errors.Join(errs...)
 }
 
 // authKeys lists the keys of webServer.auth that are set to anything but their
@@ -395,6 +424,35 @@ func checkHost(host string) string {
 		return "is not an address or a name; leave out scheme, port and brackets"
 	}
 	return ""
+}
+
+// checkMetricsPath says what is wrong with webServer.metrics.path, or nothing.
+func checkMetricsPath(path string) string {
+	switch {
+	case !strings.HasPrefix(path, "/") || path == "/":
+		return "is not a path below /, such as /metrics"
+	case strings.ContainsAny(path, "?#{}% \t\r\n") || strings.HasSuffix(path, "/"):
+		return "must be a plain path, such as /metrics"
+	case slices.Contains(front.OwnPaths(), path):
+		return "is served by the server already; choose another"
+	}
+	return ""
+}
+
+// metricsHost returns the host of webServer.metrics.listen, and what is wrong
+// with the key, if anything. The empty key is right.
+func metricsHost(listen string) (host, problem string) {
+	if listen == "" {
+		return "", ""
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", "is not an address with a port, such as 127.0.0.1:9090"
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+		return "", "has no port from 0 to 65535"
+	}
+	return host, checkHost(host)
 }
 
 // checkPublicURL says what is wrong with webServer.publicUrl, or nothing. It does

@@ -61,7 +61,7 @@ func (s *Server) start() error {
 		MaxSessions: s.cfg.MCP.Sessions.Max, SessionIdle: s.cfg.MCP.Sessions.Idle,
 		Hosts: web.AllowedHosts, Origins: web.OriginHosts, CheckHost: true,
 		Checks: s.checks, Routes: s.routes, Authorize: assume, Logger: s.log,
-		Limits: newLimits(&s.cfg.MCP), Proxies: proxies,
+		Limits: newLimits(&s.cfg.MCP), Proxies: proxies, Metrics: s.metrics, MetricsPath: web.Metrics.besideMCP(),
 	})
 	if err != nil {
 		return err
@@ -85,6 +85,7 @@ func newLimits(m *MCPConfig) *limits.Limits {
 func (s *Server) work(ctx context.Context, w task) {
 	defer func() {
 		if p := recover(); p != nil {
+			s.metrics.Panic()
 			s.log.Error("a worker panicked", "worker", w.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 	}()
@@ -95,7 +96,8 @@ func (s *Server) work(ctx context.Context, w task) {
 
 // Handler starts the server's workers and returns what serves HTTP, for a
 // program that brings its own http.Server. It returns the faults of [Server.Err].
-// End with Close.
+// It opens no listener: with webServer.metrics.listen set, nothing serves the
+// metrics. End with Close.
 func (s *Server) Handler() (http.Handler, error) {
 	if err := s.start(); err != nil {
 		return nil, err
@@ -119,9 +121,13 @@ func (s *Server) RunHTTP(ctx context.Context) error {
 		return errors.Join(
 			fmt.Errorf("listening on %s: %w; choose another webServer.port (WS_PORT)", address, err), s.Close(ctx))
 	}
-	server := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
-	front.ServerDefaults(server)
-	failed := make(chan error, 1)
+	server := s.httpServer(handler)
+	failed := make(chan error, 2)
+	stopMetrics, err := s.serveMetrics(ctx, failed)
+	if err != nil {
+		return errors.Join(err, listener.Close(), s.Close(ctx))
+	}
+	defer stopMetrics()
 	go func() { failed <- server.Serve(listener) }()
 	s.log.Info("serving", "url", "http://"+listener.Addr().String()+front.Path, "name", s.info.Name, "version", s.info.Version)
 	select {
@@ -142,6 +148,42 @@ func (s *Server) RunHTTP(ctx context.Context) error {
 		_ = server.Close() // what does not end by now is cut
 	}
 	return errors.Join(err, closed)
+}
+
+func (s *Server) httpServer(handler http.Handler) *http.Server {
+	server := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
+	front.ServerDefaults(server)
+	return server
+}
+
+// serveMetrics opens the metrics' own listener, if there is to be one. It
+// stays while the server stops: the last figures are of interest.
+func (s *Server) serveMetrics(ctx context.Context, failed chan<- error) (stop func(), err error) {
+	m := &s.cfg.WebServer.Metrics
+	if !m.Enabled || m.Listen == "" {
+		return func() {}, nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", m.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w; choose another webServer.metrics.listen (WS_METRICS_LISTEN)", m.Listen, err)
+	}
+	server := s.httpServer(s.front.MetricsHandler(m.Path))
+	server.WriteTimeout = 30 * time.Second
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("serving metrics: %w", err)
+		}
+	}()
+	s.log.Info("serving metrics", "url", "http://"+listener.Addr().String()+m.Path)
+	return func() { _ = server.Close() }, nil // a scrape that is cut comes again
+}
+
+// besideMCP returns the path at which the main listener serves metrics, or "".
+func (m *MetricsConfig) besideMCP() string {
+	if !m.Enabled || m.Listen != "" {
+		return ""
+	}
+	return m.Path
 }
 
 func (s *Server) awaitWorkers(ctx context.Context) error {

@@ -16,12 +16,14 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/front"
 	"github.com/famcp/famcp/internal/runtime/invoke"
 	"github.com/famcp/famcp/internal/runtime/protocol"
 	"github.com/famcp/famcp/internal/runtime/tasks"
+	"github.com/famcp/famcp/internal/runtime/telemetry"
 )
 
 // Info says who a server is. Name and Version are required.
@@ -58,6 +60,9 @@ type Server struct {
 	engine *invoke.Engine
 	calls  *call.Table
 	tasks  *tasks.Manager // nil while tasks are off
+
+	registry *prometheus.Registry
+	metrics  *telemetry.Metrics // nil while webServer.metrics.enabled is false
 
 	starting    sync.Mutex // held while start runs
 	registering sync.Mutex // held while an entry comes or goes, so that all maps agree
@@ -115,10 +120,13 @@ func New(cfg *Config, info Info) (*Server, error) {
 	}
 	s := &Server{
 		cfg: full, info: info, log: newLogger(full.Logger, os.Stderr), calls: &call.Table{},
-		tools: map[string]Tool{}, prompts: map[string]bool{}, uris: map[string]bool{},
+		tools: map[string]Tool{}, prompts: map[string]bool{}, uris: map[string]bool{}, registry: prometheus.NewRegistry(),
 	}
-	s.tasks = newTasks(full.MCP.Tasks, s.log)
-	if s.engine, err = newEngine(full, s.calls, s.tasks, s.log); err != nil {
+	if m := &full.WebServer.Metrics; m.Enabled {
+		s.metrics = telemetry.NewMetrics(telemetry.MetricsConfig{Registry: s.registry, Process: m.IncludeProcessMetrics})
+	}
+	s.tasks = newTasks(full.MCP.Tasks, s.metrics, s.log)
+	if s.engine, err = newEngine(full, s.calls, s.tasks, s.metrics, s.log); err != nil {
 		return nil, err
 	}
 	options := &mcp.ServerOptions{
@@ -137,20 +145,21 @@ func New(cfg *Config, info Info) (*Server, error) {
 }
 
 // newTasks returns what keeps tasks, nil while they are off.
-func newTasks(cfg TasksConfig, log *slog.Logger) *tasks.Manager {
+func newTasks(cfg TasksConfig, metrics *telemetry.Metrics, log *slog.Logger) *tasks.Manager {
 	if !cfg.Enabled {
 		return nil
 	}
 	return tasks.New(tasks.Config{
 		DefaultTTL: cfg.DefaultTTL, MinTTL: cfg.MinTTL, MaxTTL: cfg.MaxTTL, Most: cfg.MaxTasks,
 		Stopped: json.RawMessage(`{"code":-32006,"message":"the server that ran the task has stopped; start it again"}`), Logger: log,
+		Ended: func(status tasks.Status) { metrics.Task(string(status)) },
 	})
 }
 
-func newEngine(cfg *Config, calls *call.Table, kept *tasks.Manager, log *slog.Logger) (*invoke.Engine, error) {
+func newEngine(cfg *Config, calls *call.Table, kept *tasks.Manager, metrics *telemetry.Metrics, log *slog.Logger) (*invoke.Engine, error) {
 	m := &cfg.MCP
 	return invoke.New(invoke.Config{
-		Calls: calls, Logger: log, Eras: protocol.Eras(m.Eras),
+		Calls: calls, Logger: log, Metrics: metrics, Eras: protocol.Eras(m.Eras),
 		ToolTimeout: m.Limits.ToolTimeout, MaxResultBytes: int(m.Limits.MaxToolResultBytes),
 		PageSize: m.Pagination.PageSize, ProgressThrottle: m.Progress.Throttle, InputErrors: m.Tools.InputErrors,
 		ListTTL: m.CacheHints.ListTTL, ReadTTL: m.CacheHints.ReadTTL, CacheScope: m.CacheHints.Scope,
@@ -437,6 +446,11 @@ func (s *Server) OnStop(name string, f func(context.Context) error) {
 
 // Log returns the server's logger, which writes to standard error.
 func (s *Server) Log() *slog.Logger { return s.log }
+
+// Metrics takes metrics of the project's own. They are served beside the
+// server's where webServer.metrics.enabled is set, and nowhere else. Names that
+// begin with mcp_ are the server's.
+func (s *Server) Metrics() prometheus.Registerer { return s.registry }
 
 // MCP returns the SDK's server below, for what this package does not cover.
 // Middleware added to it runs inside of this package's own; add it before

@@ -25,7 +25,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +33,7 @@ import (
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/limits"
 	"github.com/famcp/famcp/internal/runtime/protocol"
+	"github.com/famcp/famcp/internal/runtime/telemetry"
 	"github.com/famcp/famcp/internal/runtime/wire"
 )
 
@@ -74,6 +74,9 @@ type Config struct {
 	Limits  *limits.Limits // of each caller; nil is without limits
 	Proxies limits.Proxies // believed about where a request comes from
 
+	Metrics     *telemetry.Metrics // nil counts nothing
+	MetricsPath string             // where they are served beside [Path]; "" not here
+
 	Logger *slog.Logger // nil logs nothing
 }
 
@@ -102,6 +105,8 @@ type Front struct {
 	origins  originSet
 	routes   *http.ServeMux
 	public   map[string]bool // by pattern of routes
+	own      map[string]bool // paths that the server itself serves
+	metrics  http.Handler
 	home     []byte
 	started  time.Time
 	liveness prober
@@ -127,6 +132,7 @@ func New(cfg Config) (*Front, error) {
 	}
 	f := &Front{
 		cfg: cfg, log: cfg.Logger, routes: http.NewServeMux(), public: map[string]bool{}, started: time.Now(),
+		own:      map[string]bool{},
 		sessions: sessionTable{limit: cfg.MaxSessions, idle: cfg.SessionIdle},
 		liveness: newProber(Liveness, cfg.Checks, cfg.Logger), ready: newProber(Readiness, cfg.Checks, cfg.Logger),
 	}
@@ -140,6 +146,14 @@ func New(cfg Config) (*Front, error) {
 	if f.home, err = renderHome(&cfg); err != nil {
 		return nil, err
 	}
+	for _, path := range OwnPaths() {
+		f.own[path] = true
+	}
+	if cfg.MetricsPath != "" {
+		f.metrics = cfg.Metrics.Handler()
+		f.own[cfg.MetricsPath] = true
+	}
+	cfg.Metrics.Sessions(f.sessions.count)
 	for _, r := range cfg.Routes {
 		if err := f.addRoute(r); err != nil {
 			return nil, err
@@ -159,7 +173,9 @@ func New(cfg Config) (*Front, error) {
 	return f, nil
 }
 
-var ownPaths = []string{Path, "/health", "/healthz", "/ready", "/readyz"}
+// OwnPaths are the paths that a project's routes cannot have, but for
+// [Config].MetricsPath.
+func OwnPaths() []string { return []string{Path, "/health", "/healthz", "/ready", "/readyz"} }
 
 // addRoute registers r. ServeMux panics on a bad or conflicting pattern, which
 // here is the project's input.
@@ -169,7 +185,7 @@ func (f *Front) addRoute(r Route) (err error) {
 			err = fmt.Errorf("route %q: %v", r.Pattern, p)
 		}
 	}()
-	if slash := strings.IndexByte(r.Pattern, '/'); slash >= 0 && slices.Contains(ownPaths, r.Pattern[slash:]) {
+	if slash := strings.IndexByte(r.Pattern, '/'); slash >= 0 && f.own[r.Pattern[slash:]] {
 		return fmt.Errorf("route %q: the server itself serves this path; choose another", r.Pattern)
 	}
 	f.routes.Handle(r.Pattern, r.Handler)

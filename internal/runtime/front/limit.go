@@ -7,6 +7,7 @@ import (
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
+	"github.com/famcp/famcp/internal/runtime/telemetry"
 )
 
 // admit authorizes a message and, if it is a request, counts it and gives it
@@ -23,10 +24,11 @@ func (f *Front) admit(r *http.Request, facts *call.Facts, m *protocol.Message) *
 		return nil
 	}
 	if retry, ok := f.cfg.Limits.Request(facts); !ok {
-		return f.tooMany(facts, "too many requests", "mcp.rateLimit.maxRequests", retry)
+		return f.tooMany(facts, f.cfg.Limits.Scope(), "too many requests", "mcp.rateLimit.maxRequests", retry)
 	}
 	if !f.cfg.Limits.Call(facts) {
-		return f.tooMany(facts, "too many calls run at once; wait for one to end", "mcp.rateLimit.maxConcurrentPerSubject", time.Second)
+		return f.tooMany(facts, telemetry.ScopeConcurrency,
+			"too many calls run at once; wait for one to end", "mcp.rateLimit.maxConcurrentPerSubject", time.Second)
 	}
 	return nil
 }
@@ -34,16 +36,20 @@ func (f *Front) admit(r *http.Request, facts *call.Facts, m *protocol.Message) *
 // stream counts a stream, until leave is run. If it is one too many, the
 // request has been answered.
 func (f *Front) stream(w http.ResponseWriter, facts *call.Facts) (leave func(), ok bool) {
-	leave, ok = f.cfg.Limits.Stream(facts)
+	end, ok := f.cfg.Limits.Stream(facts)
 	if !ok {
-		f.refuse(w, facts.ID, *f.tooMany(facts, "too many streams are open; close one first", "mcp.streams.maxPerSubject", time.Second))
+		f.refuse(w, facts.ID, *f.tooMany(facts, telemetry.ScopeStreams,
+			"too many streams are open; close one first", "mcp.streams.maxPerSubject", time.Second))
+		return nil, false
 	}
-	return leave, ok
+	f.cfg.Metrics.Stream()
+	return func() { f.cfg.Metrics.StreamDone(); end() }, true
 }
 
 // tooMany refuses until retry has passed, in whole seconds: Retry-After has no
-// fractions (RFC 9110, 10.2.3).
-func (f *Front) tooMany(facts *call.Facts, message, key string, retry time.Duration) *Refusal {
+// fractions (RFC 9110, 10.2.3). Scope says in the metrics which limit it was.
+func (f *Front) tooMany(facts *call.Facts, scope, message, key string, retry time.Duration) *Refusal {
+	f.cfg.Metrics.RateLimitHit(scope)
 	f.log.Debug("refused", "limit", key, "subject", facts.Subject, "requestId", facts.RequestID)
 	seconds := int64((retry + time.Second - 1) / time.Second)
 	return &Refusal{

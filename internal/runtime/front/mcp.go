@@ -22,6 +22,11 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(protocol.HeaderRequestID, requestID)
 	r.Header.Del(call.Header)
 	r.Header.Set(protocol.HeaderRequestID, requestID)
+	if f.cfg.Metrics != nil {
+		m := &metered{ResponseWriter: w, status: http.StatusOK}
+		defer func() { f.cfg.Metrics.Request(r.Method, f.pathLabel(r), m.status) }()
+		w = m
+	}
 	defer f.recover(w, requestID)
 
 	switch r.URL.Path {
@@ -36,11 +41,14 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !f.guard(w, r) {
 		return
 	}
-	if r.URL.Path == Path {
+	switch r.URL.Path {
+	case Path:
 		f.serveMCP(w, r)
-		return
+	case f.cfg.MetricsPath:
+		f.serveMetrics(w, r)
+	default:
+		f.serveRoute(w, r)
 	}
-	f.serveRoute(w, r)
 }
 
 // recover answers a panic of the front or of a project's route; handlers of
@@ -54,6 +62,7 @@ func (f *Front) recover(w http.ResponseWriter, requestID string) {
 	if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares this value
 		panic(p)
 	}
+	f.cfg.Metrics.Panic()
 	f.log.Error("panic while serving a request", "panic", fmt.Sprint(p), "requestId", requestID, "stack", string(debug.Stack()))
 	if rw, ok := w.(*routeWriter); ok && rw.begun {
 		panic(http.ErrAbortHandler)
@@ -173,6 +182,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request) {
 		f.refuse(w, nil, Refusal{Code: protocol.CodeInvalidRequest, Message: "the body did not arrive completely"})
 		return
 	}
+	f.cfg.Metrics.Payload(len(p.body))
 	p.message, p.fault = protocol.Parse(p.body)
 	f.route(p)
 }
@@ -264,6 +274,14 @@ func (f *Front) delegate(ctx context.Context, e *exchange, r *http.Request, body
 	e.start()
 	f.legacy.ServeHTTP(e, r)
 	e.finish(ctx)
+	f.answered(e)
+}
+
+// answered counts what was sent in answer to a request.
+func (f *Front) answered(e *exchange) {
+	if e.final != nil {
+		f.cfg.Metrics.Result(len(e.final))
+	}
 }
 
 // engineRequest returns a request for the SDK's handler: without credentials, and

@@ -87,6 +87,7 @@ func (f *Front) serveModern(p *request) {
 	facts.Release() // before the client can act on the answer
 	e.conclude(result, fault)
 	e.finish(ctx)
+	f.answered(e)
 }
 
 func (f *Front) servesModern(version string) bool {

@@ -220,11 +220,10 @@ func reread(req mcp.Request, err error) error {
 	if !ok || wire.Code != protocol.CodeInvalidParams {
 		return err
 	}
+	if name, ok := unknownTool(req, err); ok {
+		return unknown("tool", name)
+	}
 	switch r := req.(type) {
-	case *mcp.CallToolRequest:
-		if wire.Data == nil && strings.HasPrefix(wire.Message, "unknown tool ") {
-			return unknown("tool", r.Params.Name)
-		}
 	case *mcp.GetPromptRequest:
 		if wire.Data == nil && strings.HasPrefix(wire.Message, "unknown prompt ") {
 			return unknown("prompt", r.Params.Name)
@@ -235,6 +234,16 @@ func reread(req mcp.Request, err error) error {
 		}
 	}
 	return err
+}
+
+// unknownTool returns the name of the tool that a call was refused for.
+func unknownTool(req mcp.Request, err error) (name string, ok bool) {
+	wire, isWire := err.(*jsonrpc.Error) //nolint:errorlint // the SDK returns them as they are
+	r, isCall := req.(*mcp.CallToolRequest)
+	if !isWire || !isCall || wire.Code != protocol.CodeInvalidParams || wire.Data != nil || !strings.HasPrefix(wire.Message, "unknown tool ") {
+		return "", false
+	}
+	return r.Params.Name, true
 }
 
 // withRequestID adds the request id to error data that is absent or an object.

@@ -33,6 +33,7 @@ import (
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
 	"github.com/famcp/famcp/internal/runtime/tasks"
+	"github.com/famcp/famcp/internal/runtime/telemetry"
 )
 
 // Config configures an [Engine]. Durations and sizes of zero switch a limit
@@ -41,6 +42,8 @@ type Config struct {
 	Calls  *call.Table
 	Logger *slog.Logger
 	Eras   protocol.Eras
+
+	Metrics *telemetry.Metrics // nil counts nothing
 
 	ToolTimeout      time.Duration // one run of a handler; 0 = none
 	MaxResultBytes   int           // of a tool result's JSON; 0 = unbounded
@@ -202,6 +205,7 @@ func timeoutFault(limit time.Duration) *Fault {
 }
 
 func panicFault(c *Call, p any) *Fault {
+	c.engine.cfg.Metrics.Panic()
 	c.Log().Error("panic in a handler", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	return &Fault{Kind: Internal, Message: internalMessage, Cause: errPanic}
 }

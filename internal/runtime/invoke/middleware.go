@@ -3,6 +3,7 @@ package invoke
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"reflect"
@@ -14,6 +15,7 @@ import (
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
 	"github.com/famcp/famcp/internal/runtime/tasks"
+	"github.com/famcp/famcp/internal/runtime/telemetry"
 )
 
 // Middleware is the outermost receiving middleware of the server. It brings
@@ -39,11 +41,19 @@ func (e *Engine) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		if method == "tools/call" && e.cfg.Tasks != nil {
 			ctx = context.WithValue(ctx, createdKey{}, &task)
 		}
+		if runsHandler(method) {
+			e.cfg.Metrics.Call()
+			defer e.cfg.Metrics.CallDone()
+		}
 		res, err = e.dispatch(ctx, c, method, req, next)
 		if err == nil && task.task != nil {
 			res = e.createdResult(c, task.task)
 		}
 		if err != nil {
+			if name, ok := unknownTool(req, err); ok {
+				e.cfg.Metrics.UnknownTool()
+				e.logCall(ctx, &Call{Facts: facts, Name: clip(name)}, e.cfg.Now(), slog.String("status", telemetry.StatusError))
+			}
 			err = reread(req, err)
 		}
 		if err == nil && nilResult(res) {
@@ -56,10 +66,21 @@ func (e *Engine) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+// runsHandler reports whether requests of a method end in a handler of the
+// server: those that hold a slot of their caller.
+func runsHandler(method string) bool {
+	switch method {
+	case "tools/call", "prompts/get", "resources/read", "completion/complete":
+		return true
+	}
+	return false
+}
+
 // notification passes one on; nothing answers it, so a panic is only logged.
 func (e *Engine) notification(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	defer func() {
 		if p := recover(); p != nil {
+			e.cfg.Metrics.Panic()
 			e.cfg.Logger.Error("panic in a notification handler", "method", method, "panic", fmt.Sprint(p))
 		}
 	}()

@@ -307,7 +307,9 @@ func (e *Engine) endTask(ctx context.Context, d *deferral, res *mcp.CallToolResu
 		o.Error, _ = json.Marshal(wire)
 	}
 	d.run.End(ctx, o)
-	e.logCall(ctx, c, d.start, slog.String("status", toolStatus(ctx, res, err)), slog.String("task", d.run.Task.ID))
+	status := toolStatus(ctx, res, err)
+	d.tool.calls.Done(status, e.cfg.Now().Sub(d.start))
+	e.logCall(ctx, c, d.start, slog.String("status", status), slog.String("task", d.run.Task.ID))
 }
 
 // askTask puts the questions of a task to whoever looks at it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
+	"github.com/famcp/famcp/internal/runtime/telemetry"
 )
 
 // Output is what a tool's handler returned.
@@ -32,6 +33,8 @@ type Tool struct {
 
 	Deprecated *Deprecated // nil: it stays
 	Handle     func(ctx context.Context, c *Call, args json.RawMessage) (Output, error)
+
+	calls *telemetry.Tool
 }
 
 // AddTool registers t, or replaces the tool of that name.
@@ -43,6 +46,7 @@ func (e *Engine) AddTool(s *mcp.Server, t *Tool) {
 	if e.cfg.HideAnnotations {
 		t.Listed.Annotations = nil
 	}
+	t.calls = e.cfg.Metrics.Tool(t.Listed.Name)
 	e.mu.Lock()
 	e.tools[t.Listed.Name] = t
 	e.mu.Unlock()
@@ -65,7 +69,11 @@ func (e *Engine) ParamHeaders(tool string) protocol.ParamHeaders {
 
 // RemoveTools removes the tools that exist and reports whether any did.
 func (e *Engine) RemoveTools(s *mcp.Server, names ...string) bool {
-	return remove(e, e.tools, names, s.RemoveTools)
+	removed := remove(e, e.tools, names, s.RemoveTools)
+	for _, name := range names {
+		e.cfg.Metrics.Forget(name)
+	}
+	return removed
 }
 
 // remove takes entries out of the SDK first: as long as one can be listed its
@@ -101,7 +109,9 @@ func (e *Engine) callTool(ctx context.Context, t *Tool, req *mcp.CallToolRequest
 		return res, err
 	}
 	c.finish()
-	e.logCall(ctx, c, start, slog.String("status", toolStatus(ctx, res, err)))
+	status := toolStatus(ctx, res, err)
+	t.calls.Done(status, e.cfg.Now().Sub(start))
+	e.logCall(ctx, c, start, slog.String("status", status))
 	return res, err
 }
 
@@ -120,15 +130,15 @@ func (e *Engine) logCall(ctx context.Context, c *Call, start time.Time, outcome 
 func toolStatus(ctx context.Context, res *mcp.CallToolResult, err error) string {
 	switch {
 	case ctx.Err() != nil:
-		return "cancelled"
+		return telemetry.StatusCancelled
 	case err != nil:
-		return "error"
+		return telemetry.StatusError
 	case res.IsError:
-		return "failed"
+		return telemetry.StatusFailed
 	case res.InputRequests != nil:
-		return "input_required"
+		return telemetry.StatusInputRequired
 	default:
-		return "ok"
+		return telemetry.StatusOK
 	}
 }
 

@@ -43,6 +43,14 @@ func New(cfg Config) *Limits {
 	}
 }
 
+// Scope says whose requests are counted together: "subject" or "ip".
+func (l *Limits) Scope() string {
+	if l != nil && l.byAddress {
+		return "ip"
+	}
+	return "subject"
+}
+
 // Request counts a request. When the caller has had its share it is not
 // counted, and retry says when the next will be admitted.
 func (l *Limits) Request(f *call.Facts) (retry time.Duration, ok bool) {
