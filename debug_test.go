@@ -66,8 +66,15 @@ func TestDebugTools(t *testing.T) {
 			modern int64 // code; 0 is a result with isError
 			legacy int64
 		}{
-			{"failed", 0, 0}, {"not_found", 0, 0}, {"invalid", 0, 0}, {"rate_limited", -32003, 0}, {"conflict", -32007, -32007},
-			{"unavailable", -32006, -32006}, {"internal", -32603, -32603}, {"panic", -32603, -32603}, {"bad_output", -32603, -32603},
+			{"failed", 0, 0},
+			{"not_found", 0, 0},
+			{"invalid", 0, 0},
+			{"rate_limited", -32003, 0},
+			{"conflict", -32007, -32007},
+			{"unavailable", -32006, -32006},
+			{"internal", -32603, -32603},
+			{"panic", -32603, -32603},
+			{"bad_output", -32603, -32603},
 		} {
 			want := tt.legacy
 			if modern {

@@ -62,12 +62,22 @@ func TestFromResponse(t *testing.T) {
 			want   string // of the result with isError
 			code   int64  // of the error
 		}{
-			{status: 200}, {status: 204}, {status: 304},
-			{status: 400, want: "refused the request"}, {status: 401, want: "credentials"}, {status: 403, want: "does not allow"},
-			{status: 404, want: "does not have"}, {status: 409, want: "in conflict"}, {status: 410, want: "does not have"},
+			{status: 200},
+			{status: 204},
+			{status: 304},
+			{status: 400, want: "refused the request"},
+			{status: 401, want: "credentials"},
+			{status: 403, want: "does not allow"},
+			{status: 404, want: "does not have"},
+			{status: 409, want: "in conflict"},
+			{status: 410, want: "does not have"},
 			{status: 422, want: "refused the request"},
-			{status: 502, want: "not available"}, {status: 503, after: "90", want: "(HTTP 503); retry after 1m30s"}, {status: 504, want: "in time"},
-			{status: 500, code: -32603}, {status: 418, code: -32603}, {status: 501, code: -32603},
+			{status: 502, want: "not available"},
+			{status: 503, after: "90", want: "(HTTP 503); retry after 1m30s"},
+			{status: 504, want: "in time"},
+			{status: 500, code: -32603},
+			{status: 418, code: -32603},
+			{status: 501, code: -32603},
 		} {
 			res := c.CallTool("fetch", input{tt.status, tt.after})
 			switch {
@@ -88,8 +98,13 @@ func TestFromResponse(t *testing.T) {
 		// 429, with the upstream's time to wait however it says so.
 		date := time.Now().Add(2 * time.Minute).UTC().Format(http.TimeFormat)
 		for _, tt := range []struct{ after, least, most string }{
-			{"30", "30", "30"}, {date, "118", "121"}, {"", "", ""}, {"soon", "", ""}, {"-5", "", ""},
-			{"Mon, 02 Jan 2006 15:04:05 GMT", "", ""}, {"99999999999999", "86400", "86400"},
+			{"30", "30", "30"},
+			{date, "118", "121"},
+			{"", "", ""},
+			{"soon", "", ""},
+			{"-5", "", ""},
+			{"Mon, 02 Jan 2006 15:04:05 GMT", "", ""},
+			{"99999999999999", "86400", "86400"},
 		} {
 			res := c.CallTool("fetch", input{429, tt.after})
 			if c.Era() == "legacy" {

@@ -42,7 +42,7 @@ func describe(violations []protocol.Violation) string {
 			parts[i] = v.Field + ": " + v.Reason
 		}
 	}
-	return "invalid arguments: " + strings.Join(parts, "; ")
+	return strings.Join(parts, "; ")
 }
 
 type explainer struct {

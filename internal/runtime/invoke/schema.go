@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -33,12 +34,11 @@ func SchemaFor(t reflect.Type) (*Schema, error) {
 	if cyclic := findCycle(t, nil); cyclic != nil {
 		return nil, fmt.Errorf("type %s contains itself, which has no finite schema; give the schema by hand", cyclic)
 	}
-	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[[]byte]():          {Types: []string{"null", "string"}, ContentEncoding: "base64"},
-		reflect.TypeFor[json.RawMessage](): {},
-		reflect.TypeFor[json.Number]():     {Type: "number"},
-	}})
+	s, err := infer(t)
 	if err != nil {
+		if where := findFault(t, ""); where != "" {
+			return nil, fmt.Errorf("type %s: %s has no JSON form; change it, or leave it out with json:\"-\"", t, where)
+		}
 		return nil, fmt.Errorf("type %s has no JSON Schema: %w", t, err)
 	}
 	if t.Kind() != reflect.Pointer && slices.Contains(s.Types, "null") {
@@ -278,7 +278,7 @@ func (s *Schema) Fill(raw json.RawMessage) (json.RawMessage, []protocol.Violatio
 	var v map[string]any
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	if dec.Decode(&v) != nil {
+	if dec.Decode(&v) != nil || v == nil {
 		return raw, []protocol.Violation{{Reason: "must be an object"}}
 	}
 	if !s.defaults {
@@ -383,6 +383,93 @@ func plain(v any) any {
 	return v
 }
 
+// infer is the library's inference with what it lacks.
+func infer(t reflect.Type) (*jsonschema.Schema, error) {
+	known := map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[[]byte]():          {Types: []string{"null", "string"}, ContentEncoding: "base64"},
+		reflect.TypeFor[json.RawMessage](): {},
+		reflect.TypeFor[json.Number]():     {Type: "number"},
+	}
+	options := &jsonschema.ForOptions{TypeSchemas: known}
+	var fault error
+	parts(t, "", func(part reflect.Type, _ string) bool {
+		if part.Kind() != reflect.Map || part.Key().Kind() == reflect.String || !isKey(part.Key()) || known[part] != nil {
+			return true
+		}
+		// Inner maps first: the elements of this one may have such keys too.
+		elem, err := infer(part.Elem())
+		if err != nil {
+			fault = err
+			return false
+		}
+		known[part] = &jsonschema.Schema{Types: []string{"null", "object"}, AdditionalProperties: elem}
+		return true
+	})
+	if fault != nil {
+		return nil, fault
+	}
+	return jsonschema.ForType(t, options)
+}
+
+// isKey reports whether encoding/json writes the keys of a map of this type.
+func isKey(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return true
+	}
+	return t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+// findFault names the first part of t that encoding/json cannot write; "" is
+// none.
+func findFault(t reflect.Type, path string) (where string) {
+	parts(t, path, func(part reflect.Type, path string) bool {
+		switch part.Kind() {
+		case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
+		case reflect.Map:
+			if isKey(part.Key()) {
+				return true
+			}
+		default:
+			return true
+		}
+		if where = part.String(); path != "" {
+			where = "field " + path + " (" + where + ")"
+		}
+		return false
+	})
+	return where
+}
+
+// parts visits t and the types in it, each with the path of its field, until
+// visit returns false. There must be no cycle.
+func parts(t reflect.Type, path string, visit func(reflect.Type, string) bool) bool {
+	if !visit(t, path) {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return parts(t.Elem(), path, visit)
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if skipped(f) {
+				continue
+			}
+			if !parts(f.Type, strings.TrimPrefix(path+"."+f.Name, "."), visit) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// skipped reports the fields that encoding/json leaves out.
+func skipped(f reflect.StructField) bool {
+	return (!f.IsExported() && !f.Anonymous) || f.Tag.Get("json") == "-"
+}
+
 // findCycle returns a struct type that contains itself, or nil.
 func findCycle(t reflect.Type, path []reflect.Type) reflect.Type {
 	switch t.Kind() {
@@ -395,7 +482,7 @@ func findCycle(t reflect.Type, path []reflect.Type) reflect.Type {
 		path = append(slices.Clone(path), t)
 		for i := range t.NumField() {
 			f := t.Field(i)
-			if (!f.IsExported() && !f.Anonymous) || strings.HasPrefix(f.Tag.Get("json"), "-") {
+			if skipped(f) {
 				continue
 			}
 			if c := findCycle(f.Type, path); c != nil {

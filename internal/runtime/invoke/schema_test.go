@@ -41,7 +41,11 @@ func TestSchemaFor(t *testing.T) {
 		}](), `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"additionalProperties":false}`},
 		{"nested structs", reflect.TypeFor[node](), `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"next":{"type":["null","object"],"properties":{"N":{}},"required":["N"],"additionalProperties":false}},"additionalProperties":false}`},
 		{"recursion is refused", reflect.TypeFor[loop](), ""},
-		{"integer keys are refused", reflect.TypeFor[map[int]string](), ""},
+		{"integer keys are names", reflect.TypeFor[map[int]string](), `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","additionalProperties":{"type":"string"},"properties":{}}`},
+		{"in maps in maps too", reflect.TypeFor[struct {
+			M map[uint8]map[int]time.Time `json:"m"`
+		}](), `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"m":{"type":["null","object"],"additionalProperties":{"type":["null","object"],"additionalProperties":{"type":"string"}}}},"required":["m"],"additionalProperties":false}`},
+		{"structures as keys are refused", reflect.TypeFor[map[struct{ A int }]string](), ""},
 		{"channels are refused", reflect.TypeFor[struct{ C chan int }](), ""},
 	}
 	for _, tt := range tests {

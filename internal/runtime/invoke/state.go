@@ -81,7 +81,7 @@ func (s *sealer) open(text string, binding []byte) (state, error) {
 	if s.max > 0 && len(text) > s.max {
 		return st, errStateForged
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(text)
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(raw) < s.aead.NonceSize() {
 		return st, errStateForged
 	}

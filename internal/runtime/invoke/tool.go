@@ -176,7 +176,7 @@ func (e *Engine) answerTool(ctx context.Context, c *Call, t *Tool, req *mcp.Call
 	}
 	args, violations := check(req.Params.Arguments)
 	if len(violations) > 0 {
-		return e.toolFailure(c, &Fault{Kind: Invalid, Message: describe(violations), Violations: violations})
+		return e.toolFailure(c, &Fault{Kind: Invalid, Message: "invalid arguments: " + describe(violations), Violations: violations})
 	}
 	out, ask, err := converse(ctx, c, request{
 		name: t.Listed.Name, args: req.Params.Arguments,
