@@ -173,7 +173,7 @@ func TestContractCaps(t *testing.T) {
 	s := open(t, url, "2025-11-25")
 	open(t, url, "2025-11-25")
 	open(t, url, "2025-11-25")
-	refused(do(t, http.MethodPost, url, initialize("2025-11-25", "")), http.StatusServiceUnavailable, "mcp.sessions.max")
+	refused(do(t, http.MethodPost, url, initializeBody("2025-11-25", "")), http.StatusServiceUnavailable, "mcp.sessions.max")
 
 	listen := func() *http.Response {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(

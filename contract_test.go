@@ -202,7 +202,7 @@ type session struct {
 // open opens a session, asking for a revision.
 func open(t testing.TB, url, version string, headers ...string) session {
 	t.Helper()
-	a := do(t, http.MethodPost, url, initialize(version, ""), headers...)
+	a := do(t, http.MethodPost, url, initializeBody(version, ""), headers...)
 	s := session{url, "Mcp-Session-Id: " + a.Header.Get("Mcp-Session-Id"), a.Result.ProtocolVersion, a}
 	if a.Status != http.StatusOK || a.Header.Get("Mcp-Session-Id") == "" {
 		t.Fatalf("initialize: %d %s", a.Status, a.Body)
@@ -213,7 +213,7 @@ func open(t testing.TB, url, version string, headers ...string) session {
 	return s
 }
 
-func initialize(version, meta string) string {
+func initializeBody(version, meta string) string {
 	return `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"` + version +
 		`","capabilities":{},"clientInfo":{"name":"c","version":"1"}` + meta + `}}`
 }

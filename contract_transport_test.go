@@ -39,7 +39,7 @@ func TestContractEras(t *testing.T) {
 	}{
 		{row: "P1: a session's version header with modern _meta, as ChatGPT sends it", body: list, headers: []string{headLegacy, theSession}, status: 200, says: `"tools"`},
 		{row: "the same with damaged _meta", body: legacyBody("tools/list", `"_meta":{"io.modelcontextprotocol/protocolVersion":5,"io.modelcontextprotocol/clientCapabilities":"x"}`), headers: []string{headLegacy, theSession}, status: 200, says: `"tools"`},
-		{row: "P2: initialize with modern _meta", body: initialize("2025-11-25", ","+meta("2026-07-28")), status: 200, says: `"protocolVersion":"2025-11-25"`},
+		{row: "P2: initialize with modern _meta", body: initializeBody("2025-11-25", ","+meta("2026-07-28")), status: 200, says: `"protocolVersion":"2025-11-25"`},
 		{row: "P3: no session id and no version", body: legacyBody("tools/list", ""), status: 400, code: -32600, says: "Mcp-Session-Id"},
 		{row: "P4: an unknown session", body: legacyBody("tools/list", ""), headers: []string{"Mcp-Session-Id: nobody"}, status: 404, code: -32001, says: "initialize"},
 		{row: "P8: an id beyond 2^53", body: strings.Replace(list, `"id":7`, `"id":9007199254740993`, 1), headers: []string{headModern, headList}, status: 200, says: `"id":9007199254740993`},
@@ -135,7 +135,7 @@ func TestContractOneEra(t *testing.T) {
 		t.Run(eras, func(t *testing.T) {
 			url := newContract(t, func(c *famcp.Config) { c.MCP.Eras = eras })
 			discover := modern(t, url, "server/discover", "", "")
-			initialized := do(t, http.MethodPost, url, initialize("2025-11-25", ""))
+			initialized := do(t, http.MethodPost, url, initializeBody("2025-11-25", ""))
 			for name, a := range map[string]*reply{"discover": discover, "initialize": initialized} {
 				served := eras == "both" || (name == "discover") == (eras == "modern")
 				if served != (a.Status == 200) || !served && a.Error.Code != -32022 {
