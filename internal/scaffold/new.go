@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/famcp/famcp/internal/scaffold/gomod"
 	"github.com/famcp/famcp/internal/scaffold/manifest"
+	"github.com/famcp/famcp/internal/scaffold/overlay"
 	"github.com/famcp/famcp/internal/scaffold/render"
 )
 
@@ -37,6 +39,7 @@ type NewOptions struct {
 	Templates fs.FS // holds the trees project and bare
 	Runtime   fs.FS // source of the runtime, for the vendored one
 	Release   Release
+	Overlay   *overlay.Tree       // the team's own template, which lies over Templates; nil without one
 	Git       bool                // make a repository and the first commit
 	Env       func(string) string // environment for git's identity and configuration; nil is an empty one
 	Now       func() time.Time    // time of the first commit; nil is [time.Now]
@@ -56,6 +59,7 @@ type Plan struct {
 	Target  Target
 	Answers Answers
 	Files   []render.File // sorted by path
+	Overlay *overlay.Tree // the team's own template; nil without one
 
 	opts NewOptions
 }
@@ -77,7 +81,7 @@ func PlanNew(ctx context.Context, o NewOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{Target: target, Answers: o.Answers, Files: files, opts: o}, ctx.Err()
+	return &Plan{Target: target, Answers: o.Answers, Files: files, Overlay: o.Overlay, opts: o}, ctx.Err()
 }
 
 // project is every file of the project, sorted by path.
@@ -85,6 +89,15 @@ func project(o NewOptions) ([]render.File, error) {
 	files, err := render.Project(o.Templates, dataFor(o.Answers))
 	if err != nil {
 		return nil, err
+	}
+	team, err := overlayRecord(o.Overlay)
+	if err != nil {
+		return nil, err
+	}
+	if team != nil {
+		if files, err = render.Overlay(files, team.Files, dataFor(o.Answers)); err != nil {
+			return nil, fmt.Errorf("the template from %s: %w", team.Source, err)
+		}
 	}
 	modules, err := moduleFiles(o)
 	if err != nil {
@@ -104,6 +117,7 @@ func project(o NewOptions) ([]render.File, error) {
 		TemplateSum: templateSum,
 		Runtime:     version,
 		Answers:     o.Answers.byKey(),
+		Overlay:     team,
 	}, files)
 	if err != nil {
 		return nil, err

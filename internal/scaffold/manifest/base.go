@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/famcp/famcp/internal/scaffold/render"
@@ -15,33 +16,42 @@ import (
 // order given. Equal files make equal archives. They are stored, not compressed: git does that itself, and sees
 // how little changed between two versions.
 func Base(files []render.File) ([]byte, error) {
+	return archive(BasePath, slices.DeleteFunc(slices.Clone(files), func(f render.File) bool {
+		return f.Owner != render.Managed && f.Owner != render.Seeded
+	}))
+}
+
+// ReadBase reads an archive made by [Base]. The manifest has the owners.
+func ReadBase(data []byte) ([]render.File, error) { return readArchive(BasePath, data) }
+
+// ReadOverlay reads the archive of the team's own template.
+func ReadOverlay(data []byte) ([]render.File, error) { return readArchive(OverlayPath, data) }
+
+// archive packs files; path is what to call it in errors.
+func archive(path string, files []render.File) ([]byte, error) {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
 	for _, f := range files {
-		if f.Owner != render.Managed && f.Owner != render.Seeded {
-			continue
-		}
 		h := &zip.FileHeader{Name: f.Path, Method: zip.Store, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
 		h.SetMode(f.Mode)
 		fw, err := w.CreateHeader(h)
 		if err != nil {
-			return nil, fmt.Errorf("writing %s: %w", BasePath, err)
+			return nil, fmt.Errorf("writing %s: %w", path, err)
 		}
 		if _, err := fw.Write(f.Data); err != nil {
-			return nil, fmt.Errorf("writing %s: %w", BasePath, err)
+			return nil, fmt.Errorf("writing %s: %w", path, err)
 		}
 	}
 	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("writing %s: %w", BasePath, err)
+		return nil, fmt.Errorf("writing %s: %w", path, err)
 	}
 	return buf.Bytes(), nil
 }
 
-// ReadBase reads an archive made by [Base]. The manifest has the owners.
-func ReadBase(data []byte) (files []render.File, err error) {
+func readArchive(path string, data []byte) (files []render.File, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s is damaged: %w; restore it from git", BasePath, err)
+			err = fmt.Errorf("%s is damaged: %w; restore it from git", path, err)
 		}
 	}()
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))

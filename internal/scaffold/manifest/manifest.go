@@ -18,9 +18,11 @@ import (
 
 // The record's files, relative to the project.
 const (
-	Path       = ".famcp/manifest.yaml"
-	BasePath   = ".famcp/base.zip"
-	ignorePath = ".famcp/.gitignore"
+	Path     = ".famcp/manifest.yaml"
+	BasePath = ".famcp/base.zip"
+	// OverlayPath is the archive of the team's own template, as [Overlay] has it; only projects made with one have it.
+	OverlayPath = ".famcp/overlay.zip"
+	ignorePath  = ".famcp/.gitignore"
 )
 
 // schema is the format of the manifest; a famcp refuses a newer one.
@@ -29,19 +31,34 @@ const schema = 1
 // Manifest is the content of .famcp/manifest.yaml.
 type Manifest struct {
 	Schema      int              `yaml:"schema"`
-	Famcp       string           `yaml:"famcp"`            // version that wrote the project last; devel for a development build
-	Commit      string           `yaml:"commit,omitempty"` // of that famcp's source
-	Template    string           `yaml:"template"`         // version of the template
-	TemplateSum string           `yaml:"templateSum"`      // hash of the template's files, which tells development builds apart
-	Runtime     string           `yaml:"runtime"`          // version of the runtime; Files and go.sum have its hashes
-	Answers     map[string]any   `yaml:"answers"`          // by the keys of the questions
-	Files       map[string]Entry `yaml:"files"`            // by path; not the record itself
+	Famcp       string           `yaml:"famcp"`             // version that wrote the project last; devel for a development build
+	Commit      string           `yaml:"commit,omitempty"`  // of that famcp's source
+	Template    string           `yaml:"template"`          // version of the template
+	TemplateSum string           `yaml:"templateSum"`       // hash of the template's files, which tells development builds apart
+	Runtime     string           `yaml:"runtime"`           // version of the runtime; Files and go.sum have its hashes
+	Answers     map[string]any   `yaml:"answers"`           // by the keys of the questions
+	Overlay     *Overlay         `yaml:"overlay,omitempty"` // the team's own template; nil without one
+	Files       map[string]Entry `yaml:"files"`             // by path; not the record itself
+}
+
+// Overlay is what is recorded of a team's own template, which lies over the one of famcp. Its files are in an archive of
+// their own, so that an upgrade can render them again, with a newer template of famcp below them, wherever they came
+// from and without a network.
+type Overlay struct {
+	Source string `yaml:"source"`           // directory or URL, without credentials
+	Ref    string `yaml:"ref,omitempty"`    // as asked for
+	Commit string `yaml:"commit,omitempty"` // in full; empty of a directory
+	Sum    string `yaml:"sum"`              // hash of its files and their modes, as go.sum hashes modules
+
+	Files []render.File `yaml:"-"` // not yet rendered; [ReadOverlay] reads them
 }
 
 // Entry is what is recorded of one file.
 type Entry struct {
 	Owner  render.Owner `yaml:"owner"`
 	SHA256 string       `yaml:"sha256"` // of what famcp wrote, in hexadecimal
+	// Overlay is set for a file that comes from the team's own template.
+	Overlay bool `yaml:"overlay,omitempty"`
 }
 
 // MarshalYAML puts an entry on one line, so that a change of a file is a change of a line.
@@ -58,7 +75,7 @@ func Entries(files []render.File) map[string]Entry {
 	entries := make(map[string]Entry, len(files))
 	for _, f := range files {
 		sum := sha256.Sum256(f.Data)
-		entries[f.Path] = Entry{Owner: f.Owner, SHA256: hex.EncodeToString(sum[:])}
+		entries[f.Path] = Entry{Owner: f.Owner, SHA256: hex.EncodeToString(sum[:]), Overlay: f.Overlay}
 	}
 	return entries
 }
@@ -81,11 +98,19 @@ func Record(m Manifest, files []render.File) ([]render.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []render.File{
+	record := []render.File{
 		{Path: ignorePath, Mode: 0o644, Owner: render.Record, Data: []byte("tmp/\n")},
 		{Path: BasePath, Mode: 0o644, Owner: render.Record, Data: base},
 		{Path: Path, Mode: 0o644, Owner: render.Record, Data: text.Bytes()},
-	}, nil
+	}
+	if m.Overlay != nil {
+		overlay, err := archive(OverlayPath, m.Overlay.Files)
+		if err != nil {
+			return nil, err
+		}
+		record = append(record, render.File{Path: OverlayPath, Mode: 0o644, Owner: render.Record, Data: overlay})
+	}
+	return record, nil
 }
 
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)

@@ -22,6 +22,8 @@ type File struct {
 	Mode  fs.FileMode // 0644 or 0755
 	Owner Owner
 	Data  []byte
+	// Overlay is set for a file of a team's own template.
+	Overlay bool
 }
 
 // Valid reports whether o is one of the owners.

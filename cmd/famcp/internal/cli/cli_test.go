@@ -333,7 +333,7 @@ func TestEquivalentMeansTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			line := equivalent(&newOptions{Dir: tt.dir}, want)
+			line := equivalent(&newOptions{Dir: tt.dir}, &scaffold.Plan{Answers: want})
 			if tt.want != "" && line != tt.want {
 				t.Errorf("line = %s\nwant   %s", line, tt.want)
 			}

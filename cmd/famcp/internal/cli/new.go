@@ -16,6 +16,7 @@ import (
 	"github.com/famcp/famcp/cmd/famcp/internal/iostreams"
 	"github.com/famcp/famcp/cmd/famcp/internal/verify"
 	"github.com/famcp/famcp/internal/scaffold"
+	"github.com/famcp/famcp/internal/scaffold/overlay"
 )
 
 // maxAnswersBytes bounds an answers file; real ones have a dozen short lines.
@@ -29,14 +30,15 @@ type newOptions struct {
 	Runtime   fs.FS
 	Getenv    func(string) string
 
-	Dir     string
-	Given   map[string]string // answers by key, from flags
-	Answers string            // path of the answers file
-	Yes     bool
-	DryRun  bool
-	JSON    bool
-	NoGit   bool
-	Verify  bool
+	Dir      string
+	Given    map[string]string // answers by key, from flags
+	Answers  string            // path of the answers file
+	Template string            // directory or URL of the team's own template; empty without one
+	Yes      bool
+	DryRun   bool
+	JSON     bool
+	NoGit    bool
+	Verify   bool
 }
 
 func newNewCmd(app *App, run func(context.Context, *newOptions) error) *cobra.Command {
@@ -61,11 +63,16 @@ project goes to a directory called like --name.
 On a terminal a form asks for what the flags and the answers file left open and
 shows what it will do; anywhere else, and with --yes or --json, nothing is asked.
 Flags win over the answers file, which wins over the defaults. No existing file
-is ever overwritten.`,
+is ever overwritten.
+
+--template lays a team's own files over the project: those of a directory, or of
+a git repository at a branch, tag or commit. They may be .tmpl files like those
+of famcp; nothing in them is run.`,
 		Example: `  famcp new my-server
   famcp new my-server --yes
   famcp new . --module github.com/acme/weather --ci gitlab --license none
-  famcp new my-server --answers answers.yaml --dry-run --json`,
+  famcp new my-server --answers answers.yaml --dry-run --json
+  famcp new my-server --yes --template https://github.com/acme/mcp-template.git@v2`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -81,6 +88,7 @@ is ever overwritten.`,
 	flags.SortFlags = false
 	addAnswerFlags(cmd, opts.Given, app.Release)
 	flags.StringVar(&opts.Answers, "answers", "", "Read answers from this YAML or JSON `file`.")
+	flags.StringVar(&opts.Template, "template", "", "Lay a team's own template, `DIR|GIT-URL[@REF]`, over the project.")
 	flags.BoolVarP(&opts.Yes, "yes", "y", false, "Ask nothing: take the default of every answer that is not given.")
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "Print what would be written and write nothing.")
 	flags.BoolVar(&opts.JSON, "json", false, "Print one JSON document; asks nothing.")
@@ -173,6 +181,10 @@ func (o *newOptions) given() (map[string]string, error) {
 
 // plan renders and checks the project.
 func (o *newOptions) plan(ctx context.Context, answers scaffold.Answers) (*scaffold.Plan, error) {
+	tree, err := o.overlay(ctx)
+	if err != nil {
+		return nil, err
+	}
 	progress := o.IO.StartProgress("Rendering the project")
 	defer progress.Stop()
 	plan, err := scaffold.PlanNew(ctx, scaffold.NewOptions{
@@ -181,6 +193,7 @@ func (o *newOptions) plan(ctx context.Context, answers scaffold.Answers) (*scaff
 		Templates: o.Templates,
 		Runtime:   o.Runtime,
 		Release:   o.Release,
+		Overlay:   tree,
 		Git:       !o.NoGit,
 		Env:       o.Getenv,
 	})
@@ -189,6 +202,16 @@ func (o *newOptions) plan(ctx context.Context, answers scaffold.Answers) (*scaff
 		return nil, &usageError{err: err}
 	}
 	return plan, err
+}
+
+// overlay fetches the team's own template.
+func (o *newOptions) overlay(ctx context.Context) (*overlay.Tree, error) {
+	if o.Template == "" {
+		return nil, nil
+	}
+	progress := o.IO.StartProgress("Fetching the template")
+	defer progress.Stop()
+	return overlay.Fetch(ctx, o.Template)
 }
 
 func (o *newOptions) apply(ctx context.Context, plan *scaffold.Plan) (*scaffold.Result, error) {

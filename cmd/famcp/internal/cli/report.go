@@ -26,6 +26,7 @@ type report struct {
 	Target   reportTarget     `json:"target"`
 	Answers  scaffold.Answers `json:"answers"`
 	Versions reportVersions   `json:"versions"`
+	Template *reportTemplate  `json:"template,omitempty"`
 	Files    []reportFile     `json:"files"`
 	Git      reportGit        `json:"git"`
 	Verify   []verify.Step    `json:"verify,omitempty"`
@@ -46,11 +47,29 @@ type reportVersions struct {
 	Go      string `json:"go"`
 }
 
+// reportTemplate is the team's own template.
+type reportTemplate struct {
+	Source string `json:"source"` // without credentials
+	Ref    string `json:"ref,omitempty"`
+	Commit string `json:"commit,omitempty"`
+	Files  int    `json:"files"` // of the project that come from it
+}
+
+// name is the template as --template takes it.
+func (t *reportTemplate) name() string {
+	if t.Ref == "" {
+		return t.Source
+	}
+	return t.Source + "@" + t.Ref
+}
+
 type reportFile struct {
 	Path  string `json:"path"` // slash-separated, relative to the target
 	Mode  string `json:"mode"` // octal
 	Owner string `json:"owner"`
 	Bytes int    `json:"bytes"`
+	// Overlay is set for files of the team's own template.
+	Overlay bool `json:"overlay,omitempty"`
 }
 
 type reportGit struct {
@@ -70,7 +89,15 @@ func newReport(opts *newOptions, plan *scaffold.Plan) (*report, error) {
 		Versions: reportVersions{Famcp: opts.Build.Version},
 		Git:      reportGit{Repository: "new"},
 		Next:     nextCommands(opts.Dir, plan.Answers),
-		Command:  equivalent(opts, plan.Answers),
+		Command:  equivalent(opts, plan),
+	}
+	if t := plan.Overlay; t != nil {
+		r.Template = &reportTemplate{Source: t.Source, Ref: t.Ref, Commit: t.Commit}
+		for _, f := range plan.Files {
+			if f.Overlay {
+				r.Template.Files++
+			}
+		}
 	}
 	switch {
 	case opts.NoGit:
@@ -86,6 +113,8 @@ func newReport(opts *newOptions, plan *scaffold.Plan) (*report, error) {
 			Mode:  fmt.Sprintf("%04o", f.Mode.Perm()),
 			Owner: string(f.Owner),
 			Bytes: len(f.Data),
+
+			Overlay: f.Overlay,
 		})
 		if f.Path == "go.mod" {
 			if err := r.Versions.read(f.Data); err != nil {
@@ -158,7 +187,11 @@ func (r *report) plan(w io.Writer) {
 	r.summary(w)
 	fmt.Fprintf(w, "\nFiles:\n")
 	for _, f := range r.Files {
-		fmt.Fprintf(w, "  %s  %-10s  %7d  %s\n", f.Mode, f.Owner, f.Bytes, f.Path)
+		from := ""
+		if f.Overlay {
+			from = "  (team's template)"
+		}
+		fmt.Fprintf(w, "  %s  %-10s  %7d  %s%s\n", f.Mode, f.Owner, f.Bytes, f.Path, from)
 	}
 	fmt.Fprintln(w)
 }
@@ -169,6 +202,9 @@ func (r *report) summary(w io.Writer) {
 	fmt.Fprintf(w, "In %s:\n", r.Target.Dir)
 	for _, q := range scaffold.Questions() {
 		row(q.Key, cmp.Or(q.Text(r.Answers), "-"))
+	}
+	if t := r.Template; t != nil {
+		row("template", fmt.Sprintf("%s, %d of the files", t.name(), t.Files))
 	}
 	row("files", strconv.Itoa(len(r.Files)))
 	row("git", map[string]string{
@@ -199,7 +235,8 @@ func nextCommands(dir string, a scaffold.Answers) []string {
 
 // equivalent is the command line that makes the same project anywhere without
 // a question; only answers other than the defaults are in it.
-func equivalent(opts *newOptions, a scaffold.Answers) string {
+func equivalent(opts *newOptions, plan *scaffold.Plan) string {
+	a := plan.Answers
 	words := []string{"famcp", "new", shellQuote(typedDir(opts.Dir)), "--yes"}
 	if name, err := scaffold.NameFromDir(opts.Dir); err != nil || name != a.Name {
 		words = append(words, "--name", a.Name)
@@ -216,6 +253,9 @@ func equivalent(opts *newOptions, a scaffold.Answers) string {
 		default:
 			words = append(words, "--"+q.Flag, shellQuote(text))
 		}
+	}
+	if t := plan.Overlay; t != nil {
+		words = append(words, "--template", shellQuote((&reportTemplate{Source: t.Source, Ref: t.Ref}).name()))
 	}
 	if opts.NoGit {
 		words = append(words, "--no-git")
