@@ -21,7 +21,7 @@ func TestGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("needs git to compare with")
 	}
-	const rounds = 600
+	const rounds = 350
 	for _, tt := range []struct {
 		name     string
 		alphabet int
@@ -30,7 +30,7 @@ func TestGit(t *testing.T) {
 		{"different lines", 1 << 30, 0},
 		{"many lines", 60, 2},
 		{"few lines", 6, 8},
-		{"two lines", 2, 30},
+		{"two lines", 2, 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
