@@ -23,6 +23,7 @@ import (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:3001", "address to listen on")
 	limits := flag.String("limits", "default", "limits in force: default, or bench for thresholds above a benchmark's load")
+	debug := flag.Bool("debug", false, "add the tools of mcp.debug.builtinTools")
 	profiles := flag.String("pprof", "", "address to serve net/http/pprof at; none when empty")
 	flag.Parse()
 	if *profiles != "" {
@@ -34,20 +35,21 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		collector.Pace() // as famcp.Main does, so that a benchmark measures what ships
 	}
-	if err := run(*addr, *limits); err != nil {
+	if err := run(*addr, *limits, *debug); err != nil {
 		fmt.Fprintln(os.Stderr, "everything:", err)
 		os.Exit(1)
 	}
 }
 
 // run serves on addr until a signal stops it.
-func run(addr, limits string) error {
+func run(addr, limits string, debug bool) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cfg, err := configure(addr, limits)
 	if err != nil {
 		return err
 	}
+	cfg.MCP.Debug.BuiltinTools = debug
 	s, err := newServer(cfg)
 	if err != nil {
 		return err
