@@ -10,16 +10,6 @@ import (
 	"strings"
 )
 
-// headersRead are the request headers that the server looks at.
-const headersRead = `Accept: application/json, text/event-stream, or both
-Content-Type: application/json
-MCP-Protocol-Version: the revision, on every modern request
-Mcp-Method, Mcp-Name, Mcp-Param-*: repeat the body of a modern request
-Mcp-Session-Id: the session, on every legacy request after initialize
-Host, Origin: checked against the allowed names
-X-Request-Id: taken over into logs, errors and the response
-`
-
 // addBuiltins registers the entries that every server has (contract §5). A
 // project's own entry of the same name or URI wins.
 func (s *Server) addBuiltins() {
@@ -31,7 +21,7 @@ func (s *Server) addBuiltins() {
 		{"project://id", "project-id", "text/plain", "Name of this server as an identifier.", s.info.Name},
 		{"project://name", "project-name", "text/plain", "Name of this server for people.", cmp.Or(s.info.Title, s.info.Name)},
 		{"project://version", "project-version", "text/plain", "Version of this server.", s.info.Version},
-		{"use://http-headers", "http-headers", "text/plain", "HTTP headers this server reads.", headersRead},
+		{"use://http-headers", "http-headers", "text/plain", "HTTP headers this server reads.", s.headersText()},
 		{"use://auth", "auth", "text/plain", "How callers authenticate.", "Authentication is off: no credentials are needed.\n"},
 		{s.info.Name + "://agent/brief", "agent-brief", "text/plain", "What this server can help with, in brief.", brief},
 		{s.info.Name + "://agent/prompt", "agent-prompt", "text/plain", "How an agent uses this server.", agent},

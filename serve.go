@@ -60,7 +60,7 @@ func (s *Server) start() error {
 		Eras: protocol.Eras(s.cfg.MCP.Eras), Tasks: s.tasks != nil, MaxBody: s.cfg.MCP.Limits.MaxPayloadBytes,
 		MaxSessions: s.cfg.MCP.Sessions.Max, SessionIdle: s.cfg.MCP.Sessions.Idle,
 		Hosts: web.AllowedHosts, Origins: web.OriginHosts, CheckHost: true,
-		Checks: s.checks, Routes: s.routes, Authorize: assume, Logger: s.log,
+		Checks: s.checks, Routes: append(slices.Clone(s.routes), s.headersRoute()), Authorize: assume, Logger: s.log,
 		Limits: newLimits(&s.cfg.MCP), Proxies: proxies, Metrics: s.metrics, MetricsPath: web.Metrics.besideMCP(),
 	})
 	if err != nil {

@@ -47,7 +47,7 @@ type Config struct {
 	Tokens  *token.Tokens                  // required
 	Name    string                         // of the server; the realm
 	Title   string                         // of the server, for people
-	Scopes  func() []string                // what registered features require; nil means none
+	Scopes  func() []string                // what registered features require, sorted; nil means none
 	Address func(*http.Request) netip.Addr // where a request comes from; required
 	Logger  *slog.Logger                   // required
 

@@ -58,7 +58,7 @@ func newServer(t *testing.T, change func(*Config)) *server {
 	s := &server{t: t}
 	cfg := Config{
 		Tokens: tokens, Name: "srv", Title: "Test server", Logger: slog.New(slog.NewTextHandler(&s.log, nil)), Issue: true,
-		Scopes: func() []string { return []string{"write", "read", "read"} },
+		Scopes: func() []string { return []string{"read", "write"} },
 		Address: func(r *http.Request) netip.Addr {
 			a, _ := netip.ParseAddrPort(r.RemoteAddr)
 			return a.Addr()
@@ -340,7 +340,7 @@ func TestPage(t *testing.T) {
 	}
 	resp, page = s.do(http.MethodPost, "/admin", form.Encode(), login...)
 	m := madeToken.FindStringSubmatch(page)
-	if resp.StatusCode != http.StatusOK || m == nil || strings.Contains(page, "<b>") || !strings.Contains(page, "expires in 2 hours") {
+	if resp.StatusCode != http.StatusOK || m == nil || strings.Contains(page, "<b>") || !strings.Contains(page, "It expires in 2 hours (") {
 		t.Fatalf("%d\n%s", resp.StatusCode, page)
 	}
 	c, err := s.tokens.Verify(t.Context(), strings.TrimSpace(m[1]), token.Facts{})

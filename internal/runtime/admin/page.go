@@ -84,7 +84,7 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := &view{
-		Title: p.cfg.Title, By: by, CanIssue: p.cfg.Tokens.CanIssue(), Units: units, Scopes: p.scopes(),
+		Title: p.cfg.Title, By: by, CanIssue: p.cfg.Tokens.CanIssue(), Units: units, Scopes: p.cfg.Scopes(),
 		Form: url.Values{"life": {"30"}, "unit": {"d"}},
 	}
 	if r.Method != http.MethodPost {
@@ -157,12 +157,6 @@ func (p *page) challenge(w http.ResponseWriter, tried bool, text string) {
 	}
 	w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Basic realm="%s tokens", charset="UTF-8"`, p.cfg.Name))
 	p.refuse(w, http.StatusUnauthorized, text)
-}
-
-func (p *page) scopes() []string {
-	list := slices.Clone(p.cfg.Scopes())
-	slices.Sort(list)
-	return slices.Compact(list)
 }
 
 // make makes the token that the form asks for.
@@ -288,7 +282,7 @@ func when(t time.Time) string {
 	if d < 0 {
 		words = span(-d) + " ago"
 	}
-	return words + ", " + t.UTC().Format("2 Jan 2006 15:04:05 MST")
+	return words + " (" + t.UTC().Format("2 Jan 2006 15:04:05 MST") + ")"
 }
 
 // span says a duration in the largest unit that it has two of.

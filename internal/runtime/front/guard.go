@@ -90,6 +90,7 @@ func (s originSet) allows(origin, host string) bool {
 
 const (
 	allowedMethods = "GET, POST, DELETE, OPTIONS"
+	routeMethods   = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS" // of the project's routes
 	allowedHeaders = "Authorization, Content-Type, Accept, Last-Event-ID, " +
 		"Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, X-Request-Id, traceparent, tracestate, baggage"
 	exposedHeaders = "WWW-Authenticate, Mcp-Session-Id, X-Request-Id, Retry-After"
@@ -133,12 +134,19 @@ func onLoopback(r *http.Request) bool {
 	return ok && isLoopbackName(hostname(addr.String()))
 }
 
-// preflight answers OPTIONS. The names of Mcp-Param headers are the tools'
+// isPreflight reports whether a browser asks before it sends what a page wants
+// to send.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
+}
+
+// preflight answers OPTIONS without asking for credentials, which browsers do
+// not send then. The names of Mcp-Param headers are the tools'
 // business, so those asked for are allowed.
-func preflight(w http.ResponseWriter, r *http.Request) {
+func preflight(w http.ResponseWriter, r *http.Request, methods string) {
 	h := w.Header()
 	if r.Header.Get("Origin") == "" {
-		h.Set("Allow", allowedMethods)
+		h.Set("Allow", methods)
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
@@ -150,7 +158,7 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	h.Add("Vary", "Access-Control-Request-Headers")
-	h.Set("Access-Control-Allow-Methods", allowedMethods)
+	h.Set("Access-Control-Allow-Methods", methods)
 	h.Set("Access-Control-Allow-Headers", strings.Join(headers, ", "))
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)

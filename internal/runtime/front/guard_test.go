@@ -1,9 +1,13 @@
 package front
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/famcp/famcp/internal/runtime/call"
+	"github.com/famcp/famcp/internal/runtime/protocol"
 )
 
 func TestGuard(t *testing.T) {
@@ -131,5 +135,37 @@ func TestNewRefusesBadConfig(t *testing.T) {
 				t.Errorf("got error %v, want one about %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// A browser asks first without credentials, also for what needs them, and for
+// paths whose handlers know nothing of that.
+func TestRoutePreflight(t *testing.T) {
+	own := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
+	url := newFixture(t, func(c *Config) {
+		c.Authorize = func(context.Context, *http.Request, *call.Facts, *protocol.Message) *Refusal {
+			return &Refusal{Status: http.StatusUnauthorized}
+		}
+		c.Routes = []Route{
+			{Pattern: "/private", Handler: http.HandlerFunc(own)},
+			{Pattern: "GET /public", Handler: http.HandlerFunc(own), Public: true},
+			{Pattern: "OPTIONS /own", Handler: http.HandlerFunc(own), Public: true},
+		}
+	}).serve(t)
+	ask := []string{"Origin: http://localhost:5173", "Access-Control-Request-Method: GET", "Access-Control-Request-Headers: mcp-protocol-version"}
+	for path, want := range map[string]int{"/private": 204, "/public": 204, "/own": 418} {
+		resp := send(t, http.MethodOptions, url+path, "", ask...)
+		if resp.status != want || resp.header.Get("Access-Control-Allow-Origin") != "http://localhost:5173" {
+			t.Errorf("%s: %d %v", path, resp.status, resp.header)
+		}
+		if want == 204 && !strings.Contains(resp.header.Get("Access-Control-Allow-Headers"), "Mcp-Protocol-Version") {
+			t.Errorf("%s: %v", path, resp.header)
+		}
+	}
+	if resp := send(t, http.MethodOptions, url+"/private", ""); resp.status != 401 {
+		t.Errorf("OPTIONS that is no preflight: %d", resp.status)
+	}
+	if resp := send(t, http.MethodOptions, url+"/private", "", "Origin: https://evil.example.com", "Access-Control-Request-Method: GET"); resp.status != 403 {
+		t.Errorf("preflight of a foreign page: %d", resp.status)
 	}
 }

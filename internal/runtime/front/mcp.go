@@ -117,7 +117,7 @@ func (f *Front) serveMCP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		f.serveDelete(w, r)
 	case http.MethodOptions:
-		preflight(w, r)
+		preflight(w, r, allowedMethods)
 	default:
 		f.refuseMethod(w)
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/famcp/famcp/internal/runtime/protocol"
 )
@@ -11,6 +12,10 @@ import (
 // serveRoute serves everything but the endpoint and the probes.
 func (f *Front) serveRoute(w http.ResponseWriter, r *http.Request) {
 	_, pattern := f.routes.Handler(r)
+	if isPreflight(r) && !strings.HasPrefix(pattern, http.MethodOptions+" ") {
+		preflight(w, r, routeMethods)
+		return
+	}
 	if pattern == "" {
 		if r.URL.Path == "/" {
 			f.serveHome(w, r)

@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -141,6 +142,26 @@ func (a *Access) allowed(ctx context.Context, c *Call) (missing []string, visibl
 		}
 	}
 	return missing, true
+}
+
+// Scopes returns the scopes that entries ask for, sorted.
+func (e *Engine) Scopes() []string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	asked := map[string]bool{}
+	collect(asked, e.tools)
+	collect(asked, e.prompts)
+	collect(asked, e.resources)
+	collect(asked, e.templates)
+	return slices.Sorted(maps.Keys(asked))
+}
+
+func collect[E entry](asked map[string]bool, entries map[string]E) {
+	for _, entry := range entries {
+		for _, scope := range entry.access().Scopes {
+			asked[scope] = true
+		}
+	}
 }
 
 // restricts reports whether some callers are let in and others are not.

@@ -61,7 +61,7 @@ func newServer(t *testing.T, password bool) *server {
 	s := &server{t: t, tokens: tokens}
 	e, err := newEndpoints(Config{
 		Tokens: tokens, PublicURL: publicURL, Title: "Test server", Server: true, Provider: &cfg,
-		Scopes: func() []string { return []string{"write", "read", "write"} },
+		Scopes: func() []string { return []string{"read", "write"} },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ type Config struct {
 	Algorithm token.Algorithm // of the keys; empty means ES256
 	PublicURL string          // required: where clients reach the server, without /mcp
 	Title     string          // the server's name for people
-	Scopes    func() []string // what registered features require; nil means none
+	Scopes    func() []string // what registered features require, sorted, in a slice of its own; nil means none
 
 	// Server says that this server's own keys sign its tokens (the modes
 	// embedded and localKey), so that it also describes itself as an
@@ -165,13 +165,6 @@ func (e *endpoints) document(build func() (any, error)) http.HandlerFunc {
 	}
 }
 
-// scopes are those that features require, sorted.
-func (e *endpoints) scopes() []string {
-	list := slices.Clone(e.cfg.Scopes())
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
 // resource is the document of RFC 9728 §2 about the resource of that name.
 func (e *endpoints) resource(name string) func() (any, error) {
 	return func() (any, error) {
@@ -181,7 +174,7 @@ func (e *endpoints) resource(name string) func() (any, error) {
 			Scopes   []string `json:"scopes_supported,omitempty"`
 			Methods  []string `json:"bearer_methods_supported"`
 			Title    string   `json:"resource_name,omitempty"`
-		}{name, []string{e.cfg.Tokens.Issuer()}, e.scopes(), []string{"header"}, e.cfg.Title}, nil
+		}{name, []string{e.cfg.Tokens.Issuer()}, e.cfg.Scopes(), []string{"header"}, e.cfg.Title}, nil
 	}
 }
 
@@ -196,7 +189,7 @@ func (e *endpoints) server() (any, error) {
 	doc := serverMetadata{
 		Issuer:        e.cfg.Tokens.Issuer(),
 		Keys:          e.base.String() + keysPath,
-		Scopes:        e.scopes(),
+		Scopes:        e.cfg.Scopes(),
 		ResponseTypes: []string{},
 		GrantTypes:    []string{},
 		SubjectTypes:  []string{"public"},

@@ -228,7 +228,7 @@ func (p *provider) resource(values []string) (string, *fault) {
 // asked for. Others, such as openid, would open nothing, so they are left out
 // and the answer says what was granted (RFC 6749 §3.3).
 func (p *provider) scopes(q url.Values) ([]string, *fault) {
-	known := p.endpoints.scopes()
+	known := p.endpoints.cfg.Scopes()
 	if !q.Has("scope") {
 		return known, nil
 	}
