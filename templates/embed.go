@@ -8,8 +8,8 @@ import (
 	"io/fs"
 )
 
-//go:embed all:project all:bare
+//go:embed all:project all:bare renames.txt
 var files embed.FS
 
-// FS returns the template trees, project and bare. It must not be changed; it may be read concurrently.
+// FS returns the template trees, project and bare, and renames.txt, the table of files with another path than before. It must not be changed; it may be read concurrently.
 func FS() fs.FS { return files }

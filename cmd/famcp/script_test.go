@@ -19,6 +19,10 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"older": newOlderFamcp(t).script,
+			"edit":  edit,
+		},
 	})
 }
 
@@ -61,6 +65,7 @@ func TestHelp(t *testing.T) {
 	}{
 		{name: "famcp", args: []string{"--help"}},
 		{name: "new", args: []string{"new", "--help"}},
+		{name: "upgrade", args: []string{"upgrade", "--help"}},
 		{name: "token", args: []string{"token", "--help"}},
 		{name: "token-keys", args: []string{"token", "keys", "--help"}},
 		{name: "token-inspect", args: []string{"token", "inspect", "--help"}},

@@ -32,6 +32,9 @@ type Release struct {
 // Published reports whether projects can refer to this release as a Go module.
 func (r Release) Published() bool { return semver.IsValid(r.Version) && len(r.GoSum) > 0 }
 
+// name is the version as people and records have it.
+func (r Release) name() string { return cmp.Or(r.Version, "devel") }
+
 // NewOptions are the input of [PlanNew].
 type NewOptions struct {
 	Dir       string // target directory; relative to the working directory
@@ -86,15 +89,30 @@ func PlanNew(ctx context.Context, o NewOptions) (*Plan, error) {
 
 // project is every file of the project, sorted by path.
 func project(o NewOptions) ([]render.File, error) {
+	files, err := rendering(o)
+	if err != nil {
+		return nil, err
+	}
+	m, err := record(o)
+	if err != nil {
+		return nil, err
+	}
+	written, err := manifest.Record(*m, files)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, written...)
+	slices.SortFunc(files, byPath)
+	return files, nil
+}
+
+// rendering is every file of the project but the record, sorted by path.
+func rendering(o NewOptions) ([]render.File, error) {
 	files, err := render.Project(o.Templates, dataFor(o.Answers))
 	if err != nil {
 		return nil, err
 	}
-	team, err := overlayRecord(o.Overlay)
-	if err != nil {
-		return nil, err
-	}
-	if team != nil {
+	if team := o.Overlay; team != nil {
 		if files, err = render.Overlay(files, team.Files, dataFor(o.Answers)); err != nil {
 			return nil, fmt.Errorf("the template from %s: %w", team.Source, err)
 		}
@@ -105,12 +123,21 @@ func project(o NewOptions) ([]render.File, error) {
 	}
 	files = append(files, modules...)
 	slices.SortFunc(files, byPath)
+	return files, nil
+}
+
+// record is what the manifest says of a project made now, without its files.
+func record(o NewOptions) (*manifest.Manifest, error) {
 	templateSum, err := sumOf(o.Templates)
 	if err != nil {
 		return nil, err
 	}
-	version := cmp.Or(o.Release.Version, "devel")
-	record, err := manifest.Record(manifest.Manifest{
+	team, err := overlayRecord(o.Overlay)
+	if err != nil {
+		return nil, err
+	}
+	version := o.Release.name()
+	return &manifest.Manifest{
 		Famcp:       version,
 		Commit:      o.Release.Commit,
 		Template:    version,
@@ -118,13 +145,7 @@ func project(o NewOptions) ([]render.File, error) {
 		Runtime:     version,
 		Answers:     o.Answers.byKey(),
 		Overlay:     team,
-	}, files)
-	if err != nil {
-		return nil, err
-	}
-	files = append(files, record...)
-	slices.SortFunc(files, byPath)
-	return files, nil
+	}, nil
 }
 
 // sumOf is the hash of all files of templates, as go.sum hashes modules.

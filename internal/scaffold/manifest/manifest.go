@@ -39,6 +39,9 @@ type Manifest struct {
 	Answers     map[string]any   `yaml:"answers"`           // by the keys of the questions
 	Overlay     *Overlay         `yaml:"overlay,omitempty"` // the team's own template; nil without one
 	Files       map[string]Entry `yaml:"files"`             // by path; not the record itself
+
+	// Unresolved are the files in which the last upgrade left a conflict, sorted. Any clone can go on from there.
+	Unresolved []string `yaml:"unresolved,omitempty"`
 }
 
 // Overlay is what is recorded of a team's own template, which lies over the one of famcp. Its files are in an archive of
@@ -74,8 +77,7 @@ func (e Entry) MarshalYAML() (any, error) {
 func Entries(files []render.File) map[string]Entry {
 	entries := make(map[string]Entry, len(files))
 	for _, f := range files {
-		sum := sha256.Sum256(f.Data)
-		entries[f.Path] = Entry{Owner: f.Owner, SHA256: hex.EncodeToString(sum[:]), Overlay: f.Overlay}
+		entries[f.Path] = Entry{Owner: f.Owner, SHA256: Sum(f.Data), Overlay: f.Overlay}
 	}
 	return entries
 }
@@ -85,14 +87,10 @@ const header = `# The record of what famcp wrote, and from which answers. famcp 
 
 // Record returns the files that record m, whose Schema and Files it fills in, and the rendered files.
 func Record(m Manifest, files []render.File) ([]render.File, error) {
-	m.Schema = schema
 	m.Files = Entries(files)
-	var text bytes.Buffer
-	text.WriteString(header)
-	enc := yaml.NewEncoder(&text)
-	enc.SetIndent(2)
-	if err := errors.Join(enc.Encode(m), enc.Close()); err != nil {
-		return nil, fmt.Errorf("writing %s: %w", Path, err)
+	text, err := m.Text()
+	if err != nil {
+		return nil, err
 	}
 	base, err := Base(files)
 	if err != nil {
@@ -101,7 +99,7 @@ func Record(m Manifest, files []render.File) ([]render.File, error) {
 	record := []render.File{
 		{Path: ignorePath, Mode: 0o644, Owner: render.Record, Data: []byte("tmp/\n")},
 		{Path: BasePath, Mode: 0o644, Owner: render.Record, Data: base},
-		{Path: Path, Mode: 0o644, Owner: render.Record, Data: text.Bytes()},
+		{Path: Path, Mode: 0o644, Owner: render.Record, Data: text},
 	}
 	if m.Overlay != nil {
 		overlay, err := archive(OverlayPath, m.Overlay.Files)
@@ -111,6 +109,19 @@ func Record(m Manifest, files []render.File) ([]render.File, error) {
 		record = append(record, render.File{Path: OverlayPath, Mode: 0o644, Owner: render.Record, Data: overlay})
 	}
 	return record, nil
+}
+
+// Text is the content of [Path], in the current schema.
+func (m Manifest) Text() ([]byte, error) {
+	m.Schema = schema
+	var text bytes.Buffer
+	text.WriteString(header)
+	enc := yaml.NewEncoder(&text)
+	enc.SetIndent(2)
+	if err := errors.Join(enc.Encode(m), enc.Close()); err != nil {
+		return nil, fmt.Errorf("writing %s: %w", Path, err)
+	}
+	return text.Bytes(), nil
 }
 
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -123,11 +134,16 @@ func Parse(data []byte) (*Manifest, error) {
 	}
 	switch {
 	case m.Schema > schema:
-		return nil, fmt.Errorf("%s has schema %d, and this famcp knows %d; use the newer famcp that wrote it", Path, m.Schema, schema)
+		return nil, &NewerError{m.Schema}
 	case m.Schema != schema:
 		return nil, damaged(errors.New("it has no schema"))
 	case len(m.Answers) == 0:
 		return nil, damaged(errors.New("it has no answers"))
+	}
+	for _, name := range m.Unresolved {
+		if !fs.ValidPath(name) || name == "." {
+			return nil, damaged(fmt.Errorf("%q is not a path inside the project", name))
+		}
 	}
 	for name, e := range m.Files {
 		if !fs.ValidPath(name) || name == "." {
@@ -143,6 +159,47 @@ func Parse(data []byte) (*Manifest, error) {
 	return &m, nil
 }
 
+// NewerError means that a record has a format that this famcp does not know.
+type NewerError struct{ Schema int }
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("%s has schema %d, and this famcp knows %d; use the newer famcp that wrote it", Path, e.Schema, schema)
+}
+
+// Read reads a whole record, text of [Path] and archive of [BasePath], and checks that they belong together. The files
+// of the archive are returned by path, with their owners.
+func Read(text, archive []byte) (*Manifest, map[string]render.File, error) {
+	m, err := Parse(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := ReadBase(archive)
+	if err != nil {
+		return nil, nil, err
+	}
+	base := make(map[string]render.File, len(files))
+	for _, f := range files {
+		e, ok := m.Files[f.Path]
+		if !ok || e.SHA256 != Sum(f.Data) {
+			return nil, nil, fmt.Errorf("%s is damaged: its %s is not the one in %s; restore both from git", BasePath, f.Path, Path)
+		}
+		f.Owner = e.Owner
+		base[f.Path] = f
+	}
+	for name, e := range m.Files {
+		if _, ok := base[name]; !ok && (e.Owner == render.Managed || e.Owner == render.Seeded) {
+			return nil, nil, fmt.Errorf("%s is damaged: it has no %s; restore it from git", BasePath, name)
+		}
+	}
+	return m, base, nil
+}
+
 func damaged(err error) error {
 	return fmt.Errorf("%s is damaged: %w; restore it from git", Path, err)
+}
+
+// Sum is the SHA-256 of data as [Entry] has it.
+func Sum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }

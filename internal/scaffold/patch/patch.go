@@ -16,22 +16,24 @@ type File struct {
 	Path     string // slash-separated
 	Old, New []byte
 	Mode     fs.FileMode // of the new file, else of the old one
+	OldMode  fs.FileMode // of the old file when there is a new one; 0 when it stays the same
 }
 
-// Unified is the changes as one patch, sorted by path. Files that hold a NUL byte are only named.
+// Unified is the changes as one patch, sorted by path.
 func Unified(files []File) string {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	var out strings.Builder
 	for _, f := range files {
-		if f.Old != nil && f.New != nil && bytes.Equal(f.Old, f.New) {
+		chmod := f.Old != nil && f.New != nil && f.OldMode != 0 && gitMode(f.OldMode) != gitMode(f.Mode)
+		if f.Old != nil && f.New != nil && bytes.Equal(f.Old, f.New) && !chmod {
 			continue
 		}
 		before, after := quote("a/"+f.Path), quote("b/"+f.Path)
 		fmt.Fprintf(&out, "diff --git %s %s\n", before, after)
-		mode := "100644"
-		if f.Mode&0o100 != 0 {
-			mode = "100755"
+		mode := gitMode(f.Mode)
+		if chmod {
+			fmt.Fprintf(&out, "old mode %s\nnew mode %s\n", gitMode(f.OldMode), mode)
 		}
 		if f.Old == nil {
 			fmt.Fprintf(&out, "new file mode %s\n", mode)
@@ -42,11 +44,13 @@ func Unified(files []File) string {
 			after = "/dev/null"
 		}
 		if bytes.IndexByte(f.Old, 0) >= 0 || bytes.IndexByte(f.New, 0) >= 0 {
-			fmt.Fprintf(&out, "Binary files %s and %s differ\n", before, after)
+			if !bytes.Equal(f.Old, f.New) {
+				writeBinary(&out, f.Old, f.New)
+			}
 			continue
 		}
-		if len(f.Old) == 0 && len(f.New) == 0 {
-			continue // git names no sides of an empty file
+		if bytes.Equal(f.Old, f.New) {
+			continue // git names no sides of a file whose mode alone changes, and of an empty one
 		}
 		end := ""
 		if strings.Contains(f.Path, " ") {
@@ -64,6 +68,13 @@ func Unified(files []File) string {
 		out.WriteString(hunks)
 	}
 	return out.String()
+}
+
+func gitMode(mode fs.FileMode) string {
+	if mode&0o100 != 0 {
+		return "100755"
+	}
+	return "100644"
 }
 
 // quote is a path as git writes it: in quotes when it would not stand for itself otherwise.

@@ -50,17 +50,21 @@ func askOpen(ctx context.Context, opts *newOptions, given map[string]string) err
 	if len(open) == 0 {
 		return nil
 	}
-	ask := iv.form
-	if plain(opts.IO) {
-		ask = iv.lines
-	}
-	if err := ask(ctx, open); err != nil {
+	if err := iv.ask(ctx, open); err != nil {
 		return err
 	}
 	if opts.Dir == "" {
 		opts.Dir = given["name"]
 	}
 	return nil
+}
+
+// ask asks the way the terminal takes.
+func (iv *interview) ask(ctx context.Context, open []scaffold.Question) error {
+	if plain(iv.opts.IO) {
+		return iv.lines(ctx, open)
+	}
+	return iv.form(ctx, open)
 }
 
 // plain reports whether to ask in lines of text: the form shows by colour alone
@@ -236,15 +240,14 @@ func (iv *interview) lines(ctx context.Context, open []scaffold.Question) error 
 	return nil
 }
 
-// confirm shows what will be done and asks once.
-func confirm(ctx context.Context, io *iostreams.IOStreams, r *report) error {
-	r.summary(io.Err)
+// confirm asks once, after what will be done was shown.
+func confirm(ctx context.Context, io *iostreams.IOStreams, question string) error {
 	agreed := true
 	var err error
 	if plain(io) {
-		agreed, err = readYes(ctx, io, "Create it?")
+		agreed, err = readYes(ctx, io, question)
 	} else {
-		err = runForm(ctx, io, huh.NewGroup(huh.NewConfirm().Title("Create it?").Inline(true).Value(&agreed)))
+		err = runForm(ctx, io, huh.NewGroup(huh.NewConfirm().Title(question).Inline(true).Value(&agreed)))
 	}
 	if err != nil {
 		return err

@@ -142,7 +142,8 @@ func newRun(ctx context.Context, opts *newOptions) error {
 		return report.print(opts)
 	}
 	if asks {
-		if err := confirm(ctx, opts.IO, report); err != nil {
+		report.summary(opts.IO.Err)
+		if err := confirm(ctx, opts.IO, "Create it?"); err != nil {
 			return err
 		}
 	}
@@ -222,27 +223,26 @@ func (o *newOptions) apply(ctx context.Context, plan *scaffold.Plan) (*scaffold.
 	})
 }
 
-// verify shows each step as it ends: here the person waits for minutes.
 func (o *newOptions) verify(ctx context.Context, a scaffold.Answers, dir string) ([]verify.Step, error) {
+	return runVerify(ctx, o.IO, verify.Options{Dir: dir, Name: a.Name, HTTP: a.Transport != "stdio", Stdio: a.Transport != "http"})
+}
+
+// runVerify shows each step as it ends: here the person waits for minutes.
+func runVerify(ctx context.Context, io *iostreams.IOStreams, o verify.Options) ([]verify.Step, error) {
 	var progress *iostreams.Progress
-	return verify.Run(ctx, verify.Options{
-		Dir:   dir,
-		Name:  a.Name,
-		HTTP:  a.Transport != "stdio",
-		Stdio: a.Transport != "http",
-		Begin: func(name string) { progress = o.IO.StartProgress(name) },
-		End: func(s verify.Step) {
-			progress.Stop()
-			mark := o.IO.Good("✓")
-			if !s.OK {
-				mark = o.IO.Bad("✗")
-			}
-			fmt.Fprintf(o.IO.Err, "%s %s (%.1f s)\n", mark, s.Name, s.Seconds)
-			if s.Error != "" {
-				fmt.Fprintln(o.IO.Err, s.Error)
-			}
-		},
-	})
+	o.Begin = func(name string) { progress = io.StartProgress(name) }
+	o.End = func(s verify.Step) {
+		progress.Stop()
+		mark := io.Good("✓")
+		if !s.OK {
+			mark = io.Bad("✗")
+		}
+		fmt.Fprintf(io.Err, "%s %s (%.1f s)\n", mark, s.Name, s.Seconds)
+		if s.Error != "" {
+			fmt.Fprintln(io.Err, s.Error)
+		}
+	}
+	return verify.Run(ctx, o)
 }
 
 // checkDir refuses directories that could not be shown, or typed, as they are.

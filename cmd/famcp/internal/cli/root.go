@@ -76,6 +76,7 @@ serves old and new MCP clients over HTTP and stdio.`,
 	root.SetFlagErrorFunc(suggestFlag)
 	root.AddCommand(
 		newNewCmd(app, newRun),
+		newUpgradeCmd(app, upgradeRun),
 		newTokenCmd(app, tokenRun),
 		newVersionCmd(app, versionRun),
 		&cobra.Command{Use: "exit-codes", Short: "Exit codes of famcp", Long: exitCodes, Args: cobra.NoArgs, Run: func(*cobra.Command, []string) {
@@ -105,7 +106,7 @@ func newHelpCmd(root *cobra.Command) *cobra.Command {
 
 // printError tells the person what went wrong with cmd. An interrupt is no error.
 func printError(io *iostreams.IOStreams, cmd *cobra.Command, err error) {
-	if err == nil || exitCode(err) == codeInterrupted {
+	if err == nil || err.Error() == "" || exitCode(err) == codeInterrupted {
 		return
 	}
 	fmt.Fprintf(io.Err, "%s %s\n", io.Bad("famcp:"), strings.TrimSpace(err.Error()))
