@@ -267,7 +267,7 @@ func upgradeAnswers(m *manifest.Manifest, o UpgradeOptions) (Answers, error) {
 type upgrade struct {
 	*UpgradePlan
 	opts     UpgradeOptions
-	recorded *recorded // nil when it is lost for good
+	recorded *recorded                  // nil when it is lost for good
 	changes  map[string]*journal.Change // by path
 }
 

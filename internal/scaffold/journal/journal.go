@@ -240,6 +240,11 @@ func (j *Journal) Apply(ctx context.Context, changes []Change) error {
 		_, undo := j.undo()
 		return errors.Join(err, undo)
 	}
+	for _, e := range ix.Entries { // only now: to make them again would need room
+		if e.Now == nil {
+			j.prune(e.Path)
+		}
+	}
 	return nil
 }
 
@@ -306,7 +311,6 @@ func (j *Journal) commit(ctx context.Context, ix *index) error {
 			if err := j.disk.Remove(e.Path); err != nil {
 				return err
 			}
-			j.prune(e.Path)
 			continue
 		}
 		if err := j.disk.Rename(numbered(path.Join(Dir, applyingName), "after", i), e.Path); err != nil {
@@ -430,11 +434,14 @@ func (j *Journal) keep(r *Restored, name string) error {
 // parents makes the directories above name that are missing.
 func (j *Journal) parents(name string, modes map[string]uint32) error {
 	for dir := range ancestors(name) {
+		if _, err := j.root.Lstat(dir); err == nil {
+			continue
+		}
 		mode := fs.FileMode(0o755)
 		if m, ok := modes[dir]; ok {
 			mode = fs.FileMode(m)
 		}
-		if err := j.disk.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := j.disk.Mkdir(dir, mode); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,10 @@ func sample(t *testing.T) (*os.Root, []Change) {
 	t.Helper()
 	dir := t.TempDir()
 	var changes []Change
-	for i := range 6 {
+	if err := os.Mkdir(filepath.Join(dir, ".famcp"), 0o755); err != nil { // as in every project
+		t.Fatal(err)
+	}
+	for i := range 7 {
 		changes = append(changes,
 			Change{Path: fmt.Sprintf("src/changed%d.txt", i), Was: &Content{[]byte("before\n"), 0o644}, Now: &Content{[]byte("after\n"), 0o755}},
 			Change{Path: fmt.Sprintf("new/deep%d/file.txt", i), Now: &Content{[]byte("new\n"), 0o644}},
@@ -203,7 +206,7 @@ func TestEveryStepCanFail(t *testing.T) {
 			after := snapshot(t, root)
 			// What cannot be removed waits for the next command, in a directory that git ignores.
 			for name := range after {
-				if strings.HasPrefix(name, ".famcp") {
+				if strings.HasPrefix(name, Dir) {
 					delete(after, name)
 				}
 			}
@@ -280,7 +283,7 @@ func TestRestoreKeepsEdits(t *testing.T) {
 			t.Errorf("kept %s = %q, %v, want %q", name, data, err, text)
 		}
 	}
-	if err := root.RemoveAll(".famcp"); err != nil {
+	if err := root.RemoveAll(Dir); err != nil {
 		t.Fatal(err)
 	}
 	after := snapshot(t, root)
@@ -288,7 +291,6 @@ func TestRestoreKeepsEdits(t *testing.T) {
 	delete(before, "old0/deep")
 	delete(after, "old0")
 	delete(after, "old0/deep")
-	delete(before, ".famcp")
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
@@ -306,7 +308,6 @@ func TestApplyRefuses(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		after := snapshot(t, root)
-		delete(after, ".famcp")
 		if diff := cmp.Diff(before, after); diff != "" {
 			t.Errorf("(-before +after):\n%s", diff)
 		}
@@ -327,7 +328,6 @@ func TestApplyRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := snapshot(t, root)
-		delete(after, ".famcp")
 		if diff := cmp.Diff(before, after); diff != "" {
 			t.Errorf("(-before +after):\n%s", diff)
 		}
