@@ -22,7 +22,7 @@ func (s *Server) addBuiltins() {
 		{"project://name", "project-name", "text/plain", "Name of this server for people.", cmp.Or(s.info.Title, s.info.Name)},
 		{"project://version", "project-version", "text/plain", "Version of this server.", s.info.Version},
 		{"use://http-headers", "http-headers", "text/plain", "HTTP headers this server reads.", s.headersText()},
-		{"use://auth", "auth", "text/plain", "How callers authenticate.", "Authentication is off: no credentials are needed.\n"},
+		{"use://auth", "auth", "text/plain", "How callers authenticate.", s.describeAuth()},
 		{s.info.Name + "://agent/brief", "agent-brief", "text/plain", "What this server can help with, in brief.", brief},
 		{s.info.Name + "://agent/prompt", "agent-prompt", "text/plain", "How an agent uses this server.", agent},
 	}

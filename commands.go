@@ -85,19 +85,9 @@ built-in one.`,
 	}
 }
 
-// load reads the configuration and refuses what no command can serve.
+// load reads the configuration.
 func (p *program) load() (Configured, *config.Report, error) {
-	cfg, report, err := p.configure(p.source)
-	if report == nil {
-		return nil, nil, err
-	}
-	for _, key := range cfg.config().authKeys() {
-		err = errors.Join(err, &config.Error{
-			Where: report.Source(key), Key: key,
-			Problem: "authentication is not served by this version; remove the setting, or the server would run open",
-		})
-	}
-	return cfg, report, err
+	return p.configure(p.source)
 }
 
 // server builds the server and finds every fault of its registrations.

@@ -32,9 +32,9 @@ func TestConfigCommand(t *testing.T) {
 			stdout: []string{"config/default.yaml (built in):2"},
 		},
 		{
-			name: "at fault, still printed", environ: []string{"WS_PORT=x", "WS_AUTH_ENABLED=true"}, want: 1,
+			name: "at fault, still printed", environ: []string{"WS_PORT=x", "WS_SERVER_TOKENS=short"}, want: 1,
 			stdout: []string{"webServer.port", "config/local.yaml:2"},
-			stderr: "tester: WS_PORT: webServer.port: want a whole number, got \"x\"\ntester: WS_AUTH_ENABLED: webServer.auth.enabled: ",
+			stderr: "tester: WS_PORT: webServer.port: want a whole number, got \"x\"\ntester: WS_SERVER_TOKENS: webServer.auth.permanentServerTokens: ",
 		},
 		{
 			name: "only http refuses", environ: []string{"WS_HOST=0.0.0.0"},

@@ -61,6 +61,12 @@ type MCPConfig struct {
 	Logging    LoggingConfig    `yaml:"logging"`
 	Debug      DebugConfig      `yaml:"debug"`
 	Tasks      TasksConfig      `yaml:"tasks"`
+	Stdio      StdioConfig      `yaml:"stdio"`
+}
+
+// StdioConfig is the section mcp.stdio.
+type StdioConfig struct {
+	Token Secret `yaml:"token" doc:"JWT whose subject and scopes apply to the client on standard input. Empty grants every scope to the subject stdio."`
 }
 
 // TasksConfig is the section mcp.tasks: calls that go on after their answer.
@@ -182,13 +188,11 @@ type MetricsConfig struct {
 	IncludeProcessMetrics bool   `yaml:"includeProcessMetrics" default:"true" doc:"Adds the metrics of the process and the Go runtime."`
 }
 
-// AuthConfig is the section webServer.auth. This version serves no
-// authentication: its keys are known so that a configuration that sets one is
-// refused at start instead of running open.
+// AuthConfig is the section webServer.auth: who may use the server by HTTP.
 type AuthConfig struct {
-	Enabled               bool           `yaml:"enabled" default:"false" doc:"Requires credentials on /mcp."`
-	AnonymousDiscovery    bool           `yaml:"anonymousDiscovery" default:"false" doc:"Lets callers without credentials discover the server."`
-	PermanentServerTokens []Secret       `yaml:"permanentServerTokens" env:"WS_SERVER_TOKENS" max:"1000" doc:"Tokens that do not expire."`
+	Enabled               bool           `yaml:"enabled" default:"false" doc:"Requires credentials on /mcp and on the project's own paths."`
+	AnonymousDiscovery    bool           `yaml:"anonymousDiscovery" default:"false" doc:"Lets callers without credentials discover the server and list what is public."`
+	PermanentServerTokens []Secret       `yaml:"permanentServerTokens" env:"WS_SERVER_TOKENS" max:"1000" doc:"Tokens that do not expire, of at least 20 characters; each is a subject of its own with every scope."`
 	Basic                 BasicConfig    `yaml:"basic"`
 	Failures              FailuresConfig `yaml:"failures"`
 	Revoked               RevokedConfig  `yaml:"revoked"`
@@ -197,13 +201,13 @@ type AuthConfig struct {
 
 // BasicConfig is the section webServer.auth.basic.
 type BasicConfig struct {
-	Username string `yaml:"username" doc:"User of the Basic scheme."`
+	Username string `yaml:"username" doc:"User of the Basic scheme, with every scope; empty switches it off."`
 	Password Secret `yaml:"password" doc:"Password of the Basic scheme."`
 }
 
 // FailuresConfig is the section webServer.auth.failures.
 type FailuresConfig struct {
-	MaxPerAddress int `yaml:"maxPerAddress" default:"30" min:"0" doc:"Failed authentications an address may make in a minute."`
+	MaxPerAddress int `yaml:"maxPerAddress" default:"30" min:"0" doc:"Failed authentications an address may make in a minute; more are refused with 429, valid credentials never. 0 is no limit."`
 }
 
 // RevokedConfig is the section webServer.auth.revoked.
@@ -338,6 +342,17 @@ func (c *Config) rules(source func(path string) string) error {
 	if _, err := limits.NewProxies(false, web.TrustedProxies); err != nil {
 		fail("webServer.trustedProxies", "%v", err)
 	}
+	for i, permanent := range web.Auth.PermanentServerTokens {
+		if len(permanent) < minPermanentToken {
+			fail("webServer.auth.permanentServerTokens", "token %d is shorter than %d characters and can be guessed; make one with openssl rand -base64 32", i+1, minPermanentToken)
+		}
+	}
+	switch basic := &web.Auth.Basic; {
+	case (basic.Username == "") != (basic.Password == ""):
+		fail("webServer.auth.basic", "username and password belong together; set both or none")
+	case strings.Contains(basic.Username, ":"):
+		fail("webServer.auth.basic.username", "has a colon, which separates it from the password (RFC 7617)")
+	}
 	if t := c.MCP.Tasks; t.MinTTL > t.MaxTTL {
 		fail("mcp.tasks.minTtlMs", "is above mcp.tasks.maxTtlMs")
 	}
@@ -352,23 +367,33 @@ func (c *Config) rules(source func(path string) string) error {
 	return errors.Join(errs...)
 }
 
+// minPermanentToken is the least length of a permanent token (contract §3).
+const minPermanentToken = 20
+
 // checkListen is the rule for serving HTTP only: a stdio process in the same
 // image listens nowhere. source is nil for values set in Go.
 func (c *Config) checkListen(source func(path string) string) error {
 	web := &c.WebServer
-	if web.Auth.Enabled || web.AllowInsecureBind {
-		return nil
-	}
-	open := func(key, host string) error {
+	fault := func(key, format string, args ...any) error {
 		where := ""
 		if source != nil {
 			where = source(key)
 		}
-		return &config.Error{
-			Where: where, Key: key,
-			Problem: fmt.Sprintf("%s is reachable from other machines and authentication is off; listen on 127.0.0.1, "+
-				"or set webServer.allowInsecureBind (WS_ALLOW_INSECURE_BIND=true) when something else protects it", host),
+		return &config.Error{Where: where, Key: key, Problem: fmt.Sprintf(format, args...)}
+	}
+	if web.Auth.Enabled {
+		if web.Auth.asymmetric() && web.PublicURL == "" && !isLoopback(web.Host) {
+			return fault("webServer.publicUrl", "is empty, and clients elsewhere could not find out where to get tokens; "+
+				"set the URL that they use, such as https://mcp.example.com")
 		}
+		return nil
+	}
+	if web.AllowInsecureBind {
+		return nil
+	}
+	open := func(key, host string) error {
+		return fault(key, "%s is reachable from other machines and authentication is off; listen on 127.0.0.1, "+
+			"or set webServer.allowInsecureBind (WS_ALLOW_INSECURE_BIND=true) when something else protects it", host)
 	}
 	var errs []error
 	if !isLoopback(web.Host) {
@@ -378,21 +403,6 @@ func (c *Config) checkListen(source func(path string) string) error {
 		errs = append(errs, open("webServer.metrics.listen", web.Metrics.Listen))
 	}
 	return errors.Join(errs...)
-}
-
-// authKeys lists the keys of webServer.auth that are set to anything but their
-// defaults, in the order of the documentation.
-func (c *Config) authKeys() []string {
-	changed, err := config.Changed(&struct {
-		Auth AuthConfig `yaml:"auth"`
-	}{c.WebServer.Auth})
-	if err != nil {
-		panic(err) // the tags above are wrong
-	}
-	for i := range changed {
-		changed[i] = "webServer." + changed[i]
-	}
-	return changed
 }
 
 // placeholders refuses example secrets in production, a project's own included:

@@ -300,26 +300,3 @@ func TestCheckListen(t *testing.T) {
 		})
 	}
 }
-
-func TestAuthKeys(t *testing.T) {
-	p, _, err := loadProject(`webServer: {auth: {enabled: false, basic: {username: ""}, jwtToken: {mode: hs256, clockSkew: 30}}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := p.authKeys(); len(got) != 0 {
-		t.Errorf("keys at their defaults = %v, want none", got)
-	}
-
-	p, _, err = loadProject("webServer: {auth: {jwtToken: {mode: embedded}}}",
-		"WS_SERVER_TOKENS=abc", "WS_TOKEN_ENCRYPT_KEY=x", "WS_AUTH_ENABLED=true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
-		"webServer.auth.enabled", "webServer.auth.permanentServerTokens",
-		"webServer.auth.jwtToken.mode", "webServer.auth.jwtToken.encryptKey",
-	}
-	if diff := cmp.Diff(want, p.authKeys()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}

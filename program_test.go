@@ -190,8 +190,16 @@ func TestRunExitStatusAndMessages(t *testing.T) {
 			stderr: "tester: WS_PORT: webServer.port: want a whole number, got \"x\"\ntester: LOGGER_LEVEL: ",
 		},
 		{
-			name: "authentication", args: "stdio", environ: []string{"WS_AUTH_ENABLED=true", "WS_SERVER_TOKENS=abcdefghijklmnopqrstuvwxyz"}, want: 1,
-			stderr: "tester: WS_AUTH_ENABLED: webServer.auth.enabled: authentication is not served by this version",
+			name: "authentication by nothing", args: "http", environ: []string{"WS_AUTH_ENABLED=true"}, want: 1,
+			stderr: "tester: webServer.auth.enabled: nobody could get in; set",
+		},
+		{
+			name: "short token", args: "http", environ: []string{"WS_AUTH_ENABLED=true", "WS_SERVER_TOKENS=abcdefghijklmnopqrs"}, want: 1,
+			stderr: "tester: WS_SERVER_TOKENS: webServer.auth.permanentServerTokens: token 1 is shorter than 20 characters",
+		},
+		{
+			name: "nobody checks the token", args: "stdio", environ: []string{"MCP_STDIO_TOKEN=abc"}, want: 1,
+			stderr: "tester: mcp.stdio.token (MCP_STDIO_TOKEN): nothing can check it",
 		},
 		{name: "open to the network", args: "http", environ: []string{"WS_HOST=0.0.0.0"}, want: 1, stderr: "tester: WS_HOST: webServer.host: 0.0.0.0 is reachable"},
 		{name: "build fails", args: "http", environ: []string{"APP_FAULT=build"}, want: 1, stderr: "tester: no database\ntester: no queue\n"},

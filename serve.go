@@ -38,6 +38,10 @@ func (s *Server) start() error {
 	case faults != nil:
 		return faults
 	}
+	authenticator, err := s.startAuth()
+	if err != nil {
+		return err
+	}
 	s.addBuiltins()
 	if s.cfg.MCP.Debug.BuiltinTools {
 		s.addDebugTools()
@@ -55,14 +59,18 @@ func (s *Server) start() error {
 	if err != nil {
 		return fmt.Errorf("webServer.trustedProxies: %w", err)
 	}
-	f, err := front.New(front.Config{
+	config := front.Config{
 		Server: s.mcp, Calls: s.calls, Info: s.info.implementation(), ParamHeaders: s.engine.ParamHeaders,
 		Eras: protocol.Eras(s.cfg.MCP.Eras), Tasks: s.tasks != nil, MaxBody: s.cfg.MCP.Limits.MaxPayloadBytes,
 		MaxSessions: s.cfg.MCP.Sessions.Max, SessionIdle: s.cfg.MCP.Sessions.Idle,
-		Hosts: web.AllowedHosts, Origins: web.OriginHosts, CheckHost: true,
-		Checks: s.checks, Routes: append(slices.Clone(s.routes), s.headersRoute()), Authorize: assume, Logger: s.log,
+		Hosts: web.AllowedHosts, Origins: web.OriginHosts, CheckHost: !web.Auth.Enabled,
+		Checks: s.checks, Routes: append(slices.Clone(s.routes), s.headersRoute()), Authorize: authorize(authenticator), Logger: s.log,
 		Limits: newLimits(&s.cfg.MCP), Proxies: proxies, Metrics: s.metrics, MetricsPath: web.Metrics.besideMCP(),
-	})
+	}
+	if authenticator != nil {
+		config.Unclaimed, config.StepUp = authenticator.Unclaimed, authenticator.StepUp
+	}
+	f, err := front.New(config)
 	if err != nil {
 		return err
 	}

@@ -12,18 +12,19 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/famcp/famcp/internal/runtime/auth"
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/front"
 	"github.com/famcp/famcp/internal/runtime/invoke"
 	"github.com/famcp/famcp/internal/runtime/protocol"
 	"github.com/famcp/famcp/internal/runtime/tasks"
 	"github.com/famcp/famcp/internal/runtime/telemetry"
+	"github.com/famcp/famcp/internal/runtime/token"
 )
 
 // Info says who a server is. Name and Version are required.
@@ -60,6 +61,7 @@ type Server struct {
 	engine *invoke.Engine
 	calls  *call.Table
 	tasks  *tasks.Manager // nil while tasks are off
+	tokens *token.Tokens  // nil where JWTs are not used
 
 	registry *prometheus.Registry
 	metrics  *telemetry.Metrics // nil while webServer.metrics.enabled is false
@@ -67,17 +69,18 @@ type Server struct {
 	starting    sync.Mutex // held while start runs
 	registering sync.Mutex // held while an entry comes or goes, so that all maps agree
 
-	mu      sync.Mutex
-	faults  []error
-	tools   map[string]Tool // registered, by name
-	prompts map[string]bool
-	uris    map[string]bool // resources and templates
-	chain   []Middleware
-	routes  []front.Route
-	checks  []front.Check
-	workers []task
-	stops   []task
-	docs    fs.FS // README.md for doc://readme; nil for none
+	mu        sync.Mutex
+	faults    []error
+	tools     map[string]Tool // registered, by name
+	prompts   map[string]bool
+	uris      map[string]bool // resources and templates
+	chain     []Middleware
+	routes    []front.Route
+	checks    []front.Check
+	workers   []task
+	stops     []task
+	validator func(context.Context, *http.Request) (auth.Identity, error) // the project's own; nil for none
+	docs      fs.FS                                                       // README.md for doc://readme; nil for none
 
 	serving bool
 	closed  bool
@@ -96,7 +99,7 @@ var serverName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 
 // New returns a server without features. It starts nothing. A literal Config
 // has its zero fields defaulted. It returns every fault of the configuration,
-// joined, above all keys whose promise this version cannot keep.
+// joined.
 func New(cfg *Config, info Info) (*Server, error) {
 	if cfg == nil {
 		cfg = &Config{}
@@ -106,10 +109,6 @@ func New(cfg *Config, info Info) (*Server, error) {
 		return nil, err
 	}
 	err = full.validate()
-	if keys := full.authKeys(); len(keys) > 0 {
-		err = errors.Join(err, fmt.Errorf(
-			"%s: authentication is not served by this version; remove the settings, or the server would run open", strings.Join(keys, ", ")))
-	}
 	if info.Name == "" || info.Version == "" {
 		err = errors.Join(err, errors.New("famcp.Info: Name and Version are required"))
 	} else if !serverName.MatchString(info.Name) {
@@ -124,6 +123,9 @@ func New(cfg *Config, info Info) (*Server, error) {
 	}
 	if m := &full.WebServer.Metrics; m.Enabled {
 		s.metrics = telemetry.NewMetrics(telemetry.MetricsConfig{Registry: s.registry, Process: m.IncludeProcessMetrics})
+	}
+	if s.tokens, err = newTokens(full, info, s); err != nil {
+		return nil, err
 	}
 	s.tasks = newTasks(full.MCP.Tasks, s.metrics, s.log)
 	if s.engine, err = newEngine(full, s.calls, s.tasks, s.metrics, s.log); err != nil {
@@ -167,6 +169,7 @@ func newEngine(cfg *Config, calls *call.Table, kept *tasks.Manager, metrics *tel
 		StateSecret: m.MRTR.StateSecret.Reveal(), StateTTL: m.MRTR.StateTTL, MaxStateBytes: m.MRTR.MaxStateBytes,
 		AskTimeout: m.Ask.Timeout, RequestTimeout: m.Ask.RequestTimeout, MaxPending: m.Ask.MaxPendingPerSubject,
 		LegacySubscriptions: m.Resources.SubscribeEnabled,
+		Anonymous:           cfg.WebServer.Auth.Enabled && cfg.WebServer.Auth.AnonymousDiscovery,
 		AnswerAsText:        m.Tools.AnswerAs == "text", HideAnnotations: m.Tools.HideAnnotations, UncheckedInput: !m.Tools.ValidateInput,
 		Tasks: kept, TaskPoll: m.Tasks.PollInterval,
 		Fault: fault,

@@ -20,12 +20,18 @@ func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	if err := s.start(); err != nil {
 		return err
 	}
+	authorize, err := s.stdioToken(ctx)
+	if err != nil {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		return errors.Join(err, s.Close(stop))
+	}
 	mux := &wire.Stdio{
 		Server: s.mcp, Calls: s.calls, Eras: protocol.Eras(s.cfg.MCP.Eras),
 		In: in, Out: out, MaxLine: s.cfg.MCP.Limits.MaxPayloadBytes,
-		Subject: "stdio", AllScopes: true, Logger: s.log,
+		Subject: "stdio", AllScopes: true, Authorize: authorize, Logger: s.log,
 	}
-	err := mux.Run(ctx)
+	err = mux.Run(ctx)
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}

@@ -2,12 +2,9 @@ package famcp
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/famcp/famcp/internal/runtime/call"
-	"github.com/famcp/famcp/internal/runtime/front"
 	"github.com/famcp/famcp/internal/runtime/invoke"
-	"github.com/famcp/famcp/internal/runtime/protocol"
 )
 
 // CallFor returns a call made by package famcptest, for tests of handlers.
@@ -26,11 +23,12 @@ func Relax(_ call.Testing, s *Server) {
 	}
 }
 
-// assume lets a test in this process act as a subject with scopes. A request
+// assumed lets a test in this process act as a subject with scopes. A request
 // off the network never carries an assumed identity.
-func assume(ctx context.Context, _ *http.Request, facts *call.Facts, _ *protocol.Message) *front.Refusal {
-	if id, ok := call.Assumed(ctx); ok {
+func assumed(ctx context.Context, facts *call.Facts) bool {
+	id, ok := call.Assumed(ctx)
+	if ok {
 		facts.Subject, facts.Scopes, facts.AllScopes, facts.Authenticated = id.Subject, id.Scopes, false, true
 	}
-	return nil
+	return ok
 }

@@ -20,7 +20,7 @@ func TokenConfig(c *Config, server string) token.Config {
 		JWKSURL:        jwt.JWKSURI,
 
 		ServerName:       server,
-		PublicURL:        c.WebServer.PublicURL,
+		PublicURL:        c.publicURL(),
 		Issuer:           jwt.Issuer,
 		ExpectedIssuer:   jwt.ExpectedIssuer,
 		ExpectedAudience: jwt.ExpectedAudience,

@@ -106,7 +106,7 @@ type Access struct {
 }
 
 func (a Access) pipeline() invoke.Access {
-	out := invoke.Access{Scopes: a.Scopes}
+	out := invoke.Access{Public: a.Public, Scopes: a.Scopes}
 	if a.Visible != nil {
 		out.Visible = func(ctx context.Context, c *invoke.Call) bool {
 			ctx, public := wrap(ctx, c)

@@ -30,7 +30,10 @@ type plan struct {
 // WithSubject makes the call come from subject with these scopes only. Without
 // it the caller has every scope.
 func WithSubject(subject string, scopes ...string) Option {
-	return func(p *plan) { p.facts.Subject, p.facts.Scopes, p.facts.AllScopes = subject, scopes, false }
+	return func(p *plan) {
+		p.facts.Authenticated = true
+		p.facts.Subject, p.facts.Scopes, p.facts.AllScopes = subject, scopes, false
+	}
 }
 
 // WithRevision sets the protocol revision of the call; without it [Modern].

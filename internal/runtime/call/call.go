@@ -83,6 +83,10 @@ type Slot interface {
 	Release()
 }
 
+// Anonymous reports whether the caller has no credentials where others have
+// some: it may look around, and sees what is public.
+func (f *Facts) Anonymous() bool { return !f.Authenticated && !f.AllScopes }
+
 // Pause is [Slot.Pause] where a slot is held.
 func (f *Facts) Pause() (resume func()) {
 	if f.Slot == nil {

@@ -77,7 +77,7 @@ func (f *Front) serveElement(p *request, s *session, body []byte) (json.RawMessa
 	}
 	facts := f.facts(p.r, protocol.EraLegacy, m)
 	facts.CanAsk = false
-	if x := f.admit(p.r, facts, m); x != nil {
+	if x := f.admit(p.r, s, facts, m); x != nil {
 		if m.Kind != protocol.Request {
 			return nil, nil
 		}

@@ -42,6 +42,9 @@ type exchange struct {
 	// taskStatus finds the status of a task in a progress notification; nil does not
 	// look.
 	taskStatus func(progress json.RawMessage) json.RawMessage
+	// stepUp returns the challenge of a caller who lacks scopes, or ""; nil for
+	// none.
+	stepUp func(missing []string) string
 	// ask is given each request of the server that cannot be delivered.
 	ask func(id json.RawMessage)
 
@@ -386,12 +389,24 @@ func (e *exchange) errored(err *wireError, onSession int) int {
 		}
 	}
 	if string(data["reason"]) == `"insufficient_scope"` {
+		e.challenge(data["missing"])
 		return http.StatusForbidden
 	}
 	if e.era == protocol.EraLegacy {
 		return onSession
 	}
 	return protocol.Status(err.Code)
+}
+
+// challenge tells a caller who lacks scopes what to ask for (RFC 6750 §3.1).
+func (e *exchange) challenge(raw json.RawMessage) {
+	var missing []string
+	if e.stepUp == nil || e.w == nil || json.Unmarshal(raw, &missing) != nil {
+		return
+	}
+	if header := e.stepUp(missing); header != "" {
+		e.w.Header().Set("Www-Authenticate", header)
+	}
 }
 
 // refused turns a refusal of the engine into the contract's words. The SDK's

@@ -70,6 +70,12 @@ type Config struct {
 	// The message is nil for GET, DELETE and the project's routes. It may
 	// change the facts' subject, scopes and claims.
 	Authorize func(context.Context, *http.Request, *call.Facts, *protocol.Message) *Refusal
+	// Unclaimed refuses a caller without credentials on a session that belongs
+	// to a subject; required where Authorize lets such callers in.
+	Unclaimed func(context.Context, *call.Facts) *Refusal
+	// StepUp returns the WWW-Authenticate header of a caller who lacks scopes,
+	// or ""; nil is none.
+	StepUp func(granted, missing []string) string
 
 	Limits  *limits.Limits // of each caller; nil is without limits
 	Proxies limits.Proxies // believed about where a request comes from

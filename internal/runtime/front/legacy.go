@@ -24,7 +24,7 @@ func (f *Front) serveInitialize(p *request) {
 	}
 	facts := f.facts(p.r, protocol.EraLegacy, m)
 	facts.CanAsk = p.accept.stream
-	if !f.authorize(p.w, p.r, facts, m) {
+	if !f.authorize(p.w, p.r, nil, facts, m) {
 		return
 	}
 	release, ok := f.sessions.reserve()
@@ -39,12 +39,15 @@ func (f *Front) serveInitialize(p *request) {
 	defer release()
 	ctx, drop, leave := f.running.enter(p.r.Context(), false)
 	defer leave()
-	opened := false
+	opened, owner := false, ""
+	if facts.Authenticated {
+		owner = facts.Subject
+	}
 	wireID := sdkID(m.ID)
 	e := &exchange{
 		w: p.w, accept: p.accept, era: protocol.EraLegacy, requestID: facts.RequestID,
 		method: m.Method, id: m.ID, wireID: wireID, drop: drop,
-		opened: func(id, version string) { opened = true; f.sessions.add(id, version) },
+		opened: func(id, version string) { opened = true; f.sessions.add(id, version, owner) },
 	}
 	f.delegate(ctx, e, p.r, replaceID(opaqueMeta(p.body, m), m, wireID), facts, func(h http.Header) {
 		h.Del(protocol.HeaderSession)
@@ -55,10 +58,10 @@ func (f *Front) serveInitialize(p *request) {
 	}
 }
 
-// authorize asks [Front.admit]; m is nil for GET and DELETE. If it refuses, the
-// request has been answered.
-func (f *Front) authorize(w http.ResponseWriter, r *http.Request, facts *call.Facts, m *protocol.Message) bool {
-	refusal := f.admit(r, facts, m)
+// authorize asks [Front.admit]; m is nil for GET and DELETE, and s outside of a
+// session. If it refuses, the request has been answered.
+func (f *Front) authorize(w http.ResponseWriter, r *http.Request, s *session, facts *call.Facts, m *protocol.Message) bool {
+	refusal := f.admit(r, s, facts, m)
 	if refusal == nil {
 		return true
 	}
@@ -86,7 +89,7 @@ func (f *Front) serveSession(p *request, s *session) {
 	if m.Method == "tools/call" {
 		facts.Task = m.Params["task"]
 	}
-	if !f.authorize(p.w, p.r, facts, m) {
+	if !f.authorize(p.w, p.r, s, facts, m) {
 		return
 	}
 	e := &exchange{w: p.w, accept: p.accept}
@@ -108,7 +111,7 @@ func (f *Front) deliver(p *request, s *session, m *protocol.Message, body []byte
 	}()
 	ctx, drop, leave := f.running.enter(p.r.Context(), false)
 	defer leave()
-	e.era, e.requestID, e.method, e.drop = protocol.EraLegacy, facts.RequestID, m.Method, drop
+	e.era, e.requestID, e.method, e.drop, e.stepUp = protocol.EraLegacy, facts.RequestID, m.Method, drop, f.stepUp(facts)
 	e.ask = func(id json.RawMessage) { go f.declineQuestion(s, id) }
 	body = opaqueMeta(body, m)
 	switch {
@@ -230,7 +233,7 @@ func (f *Front) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	facts := f.facts(r, protocol.EraLegacy, &protocol.Message{})
-	if !f.authorize(w, r, facts, nil) {
+	if !f.authorize(w, r, s, facts, nil) {
 		return
 	}
 	end, ok := f.stream(w, facts)
@@ -260,7 +263,7 @@ func (f *Front) serveDelete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	if !f.authorize(w, r, f.facts(r, protocol.EraLegacy, &protocol.Message{}), nil) {
+	if !f.authorize(w, r, s, f.facts(r, protocol.EraLegacy, &protocol.Message{}), nil) {
 		return
 	}
 	if f.sessions.remove(s) {

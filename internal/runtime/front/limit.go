@@ -14,9 +14,14 @@ import (
 // the slot that it needs, for [call.Facts.Release]. Notifications are not
 // counted: refusing a cancellation would keep work running. Nor are answers to
 // the server's questions: a call waits for them.
-func (f *Front) admit(r *http.Request, facts *call.Facts, m *protocol.Message) *Refusal {
+func (f *Front) admit(r *http.Request, s *session, facts *call.Facts, m *protocol.Message) *Refusal {
 	if f.cfg.Authorize != nil {
 		if refusal := f.cfg.Authorize(r.Context(), r, facts, m); refusal != nil {
+			return refusal
+		}
+	}
+	if s != nil {
+		if refusal := f.ownSession(r, s, facts); refusal != nil {
 			return refusal
 		}
 	}
@@ -31,6 +36,26 @@ func (f *Front) admit(r *http.Request, facts *call.Facts, m *protocol.Message) *
 			"too many calls run at once; wait for one to end", "mcp.rateLimit.maxConcurrentPerSubject", time.Second)
 	}
 	return nil
+}
+
+// ownSession refuses a session of somebody else: to another subject it is as if
+// it were not there, and a caller without credentials is asked for them.
+func (f *Front) ownSession(r *http.Request, s *session, facts *call.Facts) *Refusal {
+	switch {
+	case facts.Authenticated && !f.sessions.claim(s, facts.Subject):
+		return &Refusal{Code: protocol.CodeSession, Message: sessionLost}
+	case facts.Anonymous() && f.sessions.owned(s):
+		return f.cfg.Unclaimed(r.Context(), facts)
+	}
+	return nil
+}
+
+// stepUp returns what makes the challenge of a caller who lacks scopes.
+func (f *Front) stepUp(facts *call.Facts) func(missing []string) string {
+	if f.cfg.StepUp == nil {
+		return nil
+	}
+	return func(missing []string) string { return f.cfg.StepUp(facts.Scopes, missing) }
 }
 
 // stream counts a stream, until leave is run. If it is one too many, the
@@ -51,6 +76,12 @@ func (f *Front) stream(w http.ResponseWriter, facts *call.Facts) (leave func(), 
 func (f *Front) tooMany(facts *call.Facts, scope, message, key string, retry time.Duration) *Refusal {
 	f.cfg.Metrics.RateLimitHit(scope)
 	f.log.Debug("refused", "limit", key, "subject", facts.Subject, "requestId", facts.RequestID)
+	return TooMany(message, key, retry)
+}
+
+// TooMany is the refusal of what is above the limit that the configuration
+// calls key.
+func TooMany(message, key string, retry time.Duration) *Refusal {
 	seconds := int64((retry + time.Second - 1) / time.Second)
 	return &Refusal{
 		Code: protocol.CodeRateLimited, Message: message,

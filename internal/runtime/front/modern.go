@@ -64,7 +64,7 @@ func (f *Front) serveModern(p *request) {
 		return
 	}
 	facts := f.facts(p.r, protocol.EraModern, m)
-	if !f.authorize(p.w, p.r, facts, m) {
+	if !f.authorize(p.w, p.r, nil, facts, m) {
 		return
 	}
 	defer facts.Release()
@@ -79,7 +79,7 @@ func (f *Front) serveModern(p *request) {
 	defer leave()
 	e := &exchange{
 		w: p.w, accept: p.accept, era: protocol.EraModern, requestID: facts.RequestID,
-		method: m.Method, id: m.ID, drop: drop,
+		method: m.Method, id: m.ID, drop: drop, stepUp: f.stepUp(facts),
 	}
 	facts.Notify, facts.LogLevel = e.notify, m.MetaString(protocol.MetaLogLevel)
 	e.start()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
 )
 
@@ -24,8 +25,12 @@ func (f *Front) serveRoute(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusNotFound, map[string]string{"error": "nothing is served at this path; the MCP endpoint is " + Path})
 		return
 	}
-	if !f.public[pattern] && !f.authorize(w, r, f.facts(r, protocol.EraModern, &protocol.Message{}), nil) {
-		return
+	if !f.public[pattern] {
+		facts := f.facts(r, protocol.EraModern, &protocol.Message{})
+		if !f.authorize(w, r, nil, facts, nil) {
+			return
+		}
+		r = r.WithContext(call.NewContext(r.Context(), facts))
 	}
 	rw := &routeWriter{ResponseWriter: w}
 	defer f.recover(rw, r.Header.Get(protocol.HeaderRequestID))

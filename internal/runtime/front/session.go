@@ -13,7 +13,8 @@ type session struct {
 	id      string
 	version string // negotiated
 
-	inUse int // requests and streams
+	owner string // the first authenticated subject that used it; "" so far nobody
+	inUse int    // requests and streams
 	since time.Time
 	timer *time.Timer
 	calls map[string]*legacyCall // in flight, by id as sent
@@ -54,10 +55,10 @@ func (t *sessionTable) reserve() (release func(), ok bool) {
 }
 
 // add makes a session known.
-func (t *sessionTable) add(id, version string) {
+func (t *sessionTable) add(id, version, owner string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := &session{id: id, version: version, since: time.Now(), calls: map[string]*legacyCall{}}
+	s := &session{id: id, version: version, owner: owner, since: time.Now(), calls: map[string]*legacyCall{}}
 	if t.live == nil {
 		t.live = map[string]*session{}
 	}
@@ -65,6 +66,23 @@ func (t *sessionTable) add(id, version string) {
 	if t.idle > 0 {
 		s.timer = time.AfterFunc(t.idle, func() { t.expire(s) })
 	}
+}
+
+// claim reports whether an authenticated subject may use s, which becomes its
+// own if it was nobody's.
+func (t *sessionTable) claim(s *session, subject string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.owner == "" {
+		s.owner = subject
+	}
+	return s.owner == subject
+}
+
+func (t *sessionTable) owned(s *session) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return s.owner != ""
 }
 
 // use returns a live session and keeps it from expiring until leave is run.

@@ -30,7 +30,7 @@ func TestAskedWithoutQuestion(t *testing.T) {
 	tool := &Tool{Listed: &mcp.Tool{Name: "t"}, Input: input, Handle: func(context.Context, *Call, json.RawMessage) (Output, error) {
 		return Output{}, ErrAsked
 	}}
-	c := &Call{Facts: &call.Facts{RequestID: "r1", Era: protocol.EraModern}, engine: e}
+	c := &Call{Facts: &call.Facts{RequestID: "r1", AllScopes: true, Era: protocol.EraModern}, engine: e}
 	res, err := e.serveTool(t.Context(), c, tool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{}})
 	if err == nil || strings.Contains(err.Error(), "ErrAsked") {
 		t.Errorf("got %v, %v, want an internal error", res, err)

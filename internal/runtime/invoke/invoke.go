@@ -58,6 +58,7 @@ type Config struct {
 	ListTTL, ReadTTL time.Duration
 	CacheScope       string // private or public; "" is private
 
+	Anonymous           bool // callers without credentials may look around
 	LegacySubscriptions bool // serve resources/subscribe; subscriptions/listen always is
 
 	LogNotifications bool   // send notifications/message
@@ -123,6 +124,7 @@ func New(cfg Config) (*Engine, error) {
 // Access says who may see and use an entry. The zero value lets every caller
 // of the server.
 type Access struct {
+	Public  bool // shown to callers without credentials, if it needs no scope
 	Scopes  []string
 	Visible func(context.Context, *Call) bool // nil shows it
 }
@@ -130,7 +132,7 @@ type Access struct {
 // allowed reports the missing scopes, and whether the caller may know of the
 // entry at all.
 func (a *Access) allowed(ctx context.Context, c *Call) (missing []string, visible bool) {
-	if a.Visible != nil && !a.Visible(ctx, c) {
+	if (a.Visible != nil && !a.Visible(ctx, c)) || (c.Facts.Anonymous() && !a.Public) {
 		return nil, false
 	}
 	if c.Facts.AllScopes {
@@ -165,7 +167,10 @@ func collect[E entry](asked map[string]bool, entries map[string]E) {
 }
 
 // restricts reports whether some callers are let in and others are not.
-func (a *Access) restricts() bool { return a.Visible != nil || len(a.Scopes) > 0 }
+// anonymous says that there are callers without credentials.
+func (a *Access) restricts(anonymous bool) bool {
+	return a.Visible != nil || len(a.Scopes) > 0 || (anonymous && !a.Public)
+}
 
 // admit applies access to a use of an entry; unknown is the fault that a
 // hidden entry looks like.

@@ -54,7 +54,7 @@ func page[T any, E entry](l *lister, items []T, key func(T) string, entries map[
 	kept = make([]T, 0, len(items))
 	for i, item := range items {
 		a := accesses[i]
-		restricted = restricted || a.restricts()
+		restricted = restricted || a.restricts(l.call.engine.cfg.Anonymous)
 		if l.cursor != "" && key(item) <= after {
 			continue
 		}

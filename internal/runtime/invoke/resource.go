@@ -105,7 +105,7 @@ func (e *Engine) read(ctx context.Context, req *mcp.ReadResourceRequest, access 
 		return nil, f
 	}
 	hints := mcp.Cacheable{TTLMs: cache.TTLMs, CacheScope: cache.Scope}
-	if access.restricts() {
+	if access.restricts(c.engine.cfg.Anonymous) {
 		hints.CacheScope = "private"
 	}
 	if ask != nil {
