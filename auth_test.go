@@ -102,21 +102,21 @@ func (g *guarded) jwt(grant token.Grant) string {
 	return raw
 }
 
-// reply is an HTTP answer.
-type reply struct {
+// answered is an HTTP answer.
+type answered struct {
 	status int
 	header http.Header
 	body   string
 }
 
-func (r reply) code() int64 {
+func (r answered) code() int64 {
 	var m struct{ Error struct{ Code int64 } }
 	_ = json.Unmarshal([]byte(r.body), &m)
 	return m.Error.Code
 }
 
 // do sends a request with header lines such as "Authorization: Bearer x".
-func (g *guarded) do(method, path, body string, headers ...string) reply {
+func (g *guarded) do(method, path, body string, headers ...string) answered {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), 20*time.Second)
 	defer cancel()
@@ -140,11 +140,11 @@ func (g *guarded) do(method, path, body string, headers ...string) reply {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	return reply{res.StatusCode, res.Header, string(text)}
+	return answered{res.StatusCode, res.Header, string(text)}
 }
 
 // modern sends a request of the modern era.
-func (g *guarded) modern(method, params string, headers ...string) reply {
+func (g *guarded) modern(method, params string, headers ...string) answered {
 	g.t.Helper()
 	var p struct{ Name, URI string }
 	_ = json.Unmarshal([]byte("{"+params+"}"), &p)
@@ -160,7 +160,7 @@ func (g *guarded) modern(method, params string, headers ...string) reply {
 }
 
 // legacy sends a request on a session.
-func (g *guarded) legacy(session, method, params string, headers ...string) reply {
+func (g *guarded) legacy(session, method, params string, headers ...string) answered {
 	g.t.Helper()
 	return g.do("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`,
 		append(headers, "Mcp-Session-Id: "+session, "Accept: application/json")...)
@@ -229,9 +229,9 @@ func TestCredentials(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for era, send := range map[string]func() reply{
-				"modern": func() reply { return g.modern("tools/call", callOpen, tt.headers...) },
-				"initialize": func() reply {
+			for era, send := range map[string]func() answered{
+				"modern": func() answered { return g.modern("tools/call", callOpen, tt.headers...) },
+				"initialize": func() answered {
 					return g.do("POST", "/mcp?access_token="+good, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, tt.headers...)
 				},
 			} {
@@ -282,32 +282,32 @@ func TestEveryDoorIsGuarded(t *testing.T) {
 		want int // without credentials
 		with int
 	}{
-		{"tools/list", func(h ...string) reply { return g.modern("tools/list", "", h...) }, 401, 200},
-		{"server/discover", func(h ...string) reply { return g.modern("server/discover", "", h...) }, 401, 200},
-		{"unknown method", func(h ...string) reply { return g.modern("no/such", "", h...) }, 401, 404},
-		{"legacy call", func(h ...string) reply { return g.legacy(session, "tools/list", "", h...) }, 401, 200},
-		{"legacy ping", func(h ...string) reply { return g.legacy(session, "ping", "", h...) }, 401, 200},
-		{"legacy notification", func(h ...string) reply {
+		{"tools/list", func(h ...string) answered { return g.modern("tools/list", "", h...) }, 401, 200},
+		{"server/discover", func(h ...string) answered { return g.modern("server/discover", "", h...) }, 401, 200},
+		{"unknown method", func(h ...string) answered { return g.modern("no/such", "", h...) }, 401, 404},
+		{"legacy call", func(h ...string) answered { return g.legacy(session, "tools/list", "", h...) }, 401, 200},
+		{"legacy ping", func(h ...string) answered { return g.legacy(session, "ping", "", h...) }, 401, 200},
+		{"legacy notification", func(h ...string) answered {
 			return g.do("POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}`, append(h, on)...)
 		}, 401, 202},
-		{"answer to a question", func(h ...string) reply {
+		{"answer to a question", func(h ...string) answered {
 			return g.do("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"result":{}}`, append(h, on)...)
 		}, 401, 202},
-		{"private path", func(h ...string) reply { return g.do("GET", "/private", "", h...) }, 401, 200},
-		{"public path", func(h ...string) reply { return g.do("GET", "/public", "", h...) }, 200, 200},
-		{"health", func(h ...string) reply { return g.do("GET", "/health", "", h...) }, 200, 200},
-		{"ready", func(h ...string) reply { return g.do("GET", "/ready", "", h...) }, 200, 200},
-		{"home", func(h ...string) reply { return g.do("GET", "/", "", h...) }, 200, 200},
-		{"preflight", func(h ...string) reply {
+		{"private path", func(h ...string) answered { return g.do("GET", "/private", "", h...) }, 401, 200},
+		{"public path", func(h ...string) answered { return g.do("GET", "/public", "", h...) }, 200, 200},
+		{"health", func(h ...string) answered { return g.do("GET", "/health", "", h...) }, 200, 200},
+		{"ready", func(h ...string) answered { return g.do("GET", "/ready", "", h...) }, 200, 200},
+		{"home", func(h ...string) answered { return g.do("GET", "/", "", h...) }, 200, 200},
+		{"preflight", func(h ...string) answered {
 			return g.do("OPTIONS", "/mcp", "", append(h, "Origin: http://localhost:5173")...)
 		}, 204, 204},
-		{"stream", func(h ...string) reply {
+		{"stream", func(h ...string) answered {
 			if len(h) > 0 {
-				return reply{status: 200} // it would stay open
+				return answered{status: 200} // it would stay open
 			}
 			return g.do("GET", "/mcp", "", on, "Accept: text/event-stream")
 		}, 401, 200},
-		{"end of a session", func(h ...string) reply { return g.do("DELETE", "/mcp", "", append(h, on)...) }, 401, 204},
+		{"end of a session", func(h ...string) answered { return g.do("DELETE", "/mcp", "", append(h, on)...) }, 401, 204},
 	}
 	for _, tt := range tests {
 		if r := tt.send(); r.status != tt.want {
@@ -347,9 +347,9 @@ func TestScopes(t *testing.T) {
 	for _, tok := range tokens {
 		auth := bearer(g.jwt(token.Grant{Scopes: tok.scopes}))
 		session := g.session(auth)
-		for era, send := range map[string]func(method, params string) reply{
-			"modern": func(method, params string) reply { return g.modern(method, params, auth) },
-			"legacy": func(method, params string) reply { return g.legacy(session, method, params, auth) },
+		for era, send := range map[string]func(method, params string) answered{
+			"modern": func(method, params string) answered { return g.modern(method, params, auth) },
+			"legacy": func(method, params string) answered { return g.legacy(session, method, params, auth) },
 		} {
 			for _, use := range uses {
 				r := send(use.method, use.params)
@@ -396,7 +396,7 @@ func TestStepUp(t *testing.T) {
 	auth := bearer(g.jwt(token.Grant{Scopes: []string{"read", "audit"}}))
 	session := g.session(auth)
 	const metadata = `Bearer realm="sample", resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource/mcp"`
-	for era, r := range map[string]reply{
+	for era, r := range map[string]answered{
 		"modern": g.modern("tools/call", `"name":"admin","arguments":{}`, auth, "X-Forwarded-Host: evil.example", "X-Forwarded-Proto: http"),
 		"legacy": g.legacy(session, "tools/call", `"name":"admin","arguments":{}`, auth),
 	} {
@@ -435,7 +435,7 @@ func TestSessionsHaveOwners(t *testing.T) {
 			auth []string
 			want int
 		}{{"another subject", []string{bob}, 404}, {"a permanent token", []string{bearer(permanent1)}, 404}, {"nobody", nil, 401}} {
-			for what, r := range map[string]reply{
+			for what, r := range map[string]answered{
 				"POST":         g.legacy(id, "tools/list", "", tt.auth...),
 				"ping":         g.legacy(id, "ping", "", tt.auth...),
 				"notification": g.do("POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, append(tt.auth, on)...),
