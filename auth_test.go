@@ -278,7 +278,7 @@ func TestEveryDoorIsGuarded(t *testing.T) {
 	on := "Mcp-Session-Id: " + session
 	tests := []struct {
 		name string
-		send func(headers ...string) reply
+		send func(headers ...string) answered
 		want int // without credentials
 		with int
 	}{
