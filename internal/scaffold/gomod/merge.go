@@ -2,6 +2,7 @@ package gomod
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/version"
 	"slices"
@@ -47,7 +48,7 @@ func mergeMod(ours, theirs []byte) ([]byte, []Change, error) {
 		return nil, nil, fmt.Errorf("reading the project's go.mod: %w; correct it, or restore it from git", err)
 	}
 	if f.Module == nil {
-		return nil, nil, fmt.Errorf("the project's go.mod names no module; restore it from git")
+		return nil, nil, errors.New("the project's go.mod names no module; restore it from git")
 	}
 	t, err := modfile.Parse("go.mod", theirs, nil)
 	if err != nil {

@@ -92,6 +92,14 @@ func TestAccountRefuses(t *testing.T) {
 			}
 		}
 	}
+	// A side that is said to have changed nothing, and did.
+	line := merge.Span{Line: 1, Lines: 1}
+	for kind, text := range map[merge.Kind]string{merge.Ours: "ours\n", merge.Theirs: "theirs\n", merge.Both: "ours\n", merge.Same: "ours\n"} {
+		lie := merge.Result{Text: []byte(text), Regions: []merge.Region{{Kind: kind, Base: line, Ours: line, Theirs: line, Text: line}}}
+		if _, err := merge.Account([]byte("base\n"), []byte("ours\n"), []byte("theirs\n"), lie); err == nil {
+			t.Errorf("a conflict is called %s, and nobody noticed", kind)
+		}
+	}
 	for _, text := range []string{"", "a\x00"} {
 		if _, err := merge.Account([]byte("x\x00"), []byte("y\x00"), []byte("z\x00"), merge.Result{Text: []byte(text)}); err == nil {
 			t.Errorf("%q is nobody's data, and nobody noticed", text)

@@ -85,14 +85,14 @@ func slide(x, y runs) {
 	}
 }
 
+// settle does what [slide] does for one run. It returns where the run and its answer are then.
 func (r runs) settle(run interval, y runs, answer interval) (interval, interval) {
 	for {
 		size := run.end - run.start
-		highest, matching := 0, -1
+		matching := -1
 		for r.up(&run) {
 			answer = y.previous(answer)
 		}
-		highest = run.end
 		if answer.end > answer.start {
 			matching = run.end
 		}
@@ -105,11 +105,9 @@ func (r runs) settle(run interval, y runs, answer interval) (interval, interval)
 		if run.end-run.start != size { // joined others: may now move further
 			continue
 		}
-		if matching >= highest {
-			for run.end > matching {
-				r.up(&run)
-				answer = y.previous(answer)
-			}
+		for matching >= 0 && run.end > matching {
+			r.up(&run)
+			answer = y.previous(answer)
 		}
 		return run, answer
 	}

@@ -2,13 +2,13 @@ package overlay_test
 
 import (
 	"context"
-	"fmt"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -115,7 +115,7 @@ func TestFetchDirRefuses(t *testing.T) {
 	}
 	many := t.TempDir()
 	for i := range 2001 {
-		if err := os.WriteFile(filepath.Join(many, fmt.Sprint(i)), nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(many, strconv.Itoa(i)), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -104,7 +104,7 @@ func collisions(names []string) error {
 const (
 	maxForeignTemplate = 256 << 10
 	maxForeignOutput   = 1 << 20
-	maxForeignText     = 64 << 10 // what goes into or comes out of a function
+	maxForeignText     = 64 << 10 // what goes into a function
 )
 
 func executeForeign(name string, text []byte, d Data) ([]byte, error) {
@@ -160,7 +160,7 @@ func plain(n parse.Node) error {
 	return nil
 }
 
-// foreignFunctions are the functions of a team's template. Each bounds what it takes and gives, because nested calls
+// foreignFunctions are the functions of a team's template. Each bounds what it takes, because nested calls
 // multiply: that is also why those of text/template that make texts are not among them.
 func foreignFunctions() template.FuncMap {
 	funcs := template.FuncMap{}
@@ -191,10 +191,7 @@ func bounded(f func(string) string, text string) (string, error) {
 	if len(text) > maxForeignText {
 		return "", errTooLong
 	}
-	if text = f(text); len(text) > maxForeignText {
-		return "", errTooLong
-	}
-	return text, nil
+	return f(text), nil
 }
 
 // boundedWriter fails when more than left bytes are written.

@@ -65,7 +65,7 @@ func TestOverlayRefuses(t *testing.T) {
 		"two for one":            {map[string]string{".x": "", "dot_x": ""}, "are both .x"},
 		"case":                   {map[string]string{"Main.go": "package main\n"}, "differ in case only"},
 		"a file for a directory": {map[string]string{"main.go/x": ""}, "needs a directory"},
-		"no Go":                  {map[string]string{"x.go": "packge x\n"}, "template file x.go"},
+		"no Go":                  {map[string]string{"x.go": "func x\n"}, "template file x.go"},
 		"unknown field":          {tmpl("[[ .Nam ]]"), "can't evaluate field Nam"},
 		"unknown function":       {tmpl("[[ env \"HOME\" ]]"), "env"},
 		"a loop":                 {tmpl("[[ range 1000000000 ]][[ end ]]"), "is not allowed"},
