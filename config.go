@@ -157,13 +157,16 @@ type ToolsConfig struct {
 // DebugConfig is the section mcp.debug: for those who develop a client or
 // look for a fault.
 type DebugConfig struct {
-	BuiltinTools bool `yaml:"builtinTools" default:"false" doc:"Adds tools that answer in every shape there is: content of each kind, errors, progress, log messages, questions, large and slow results. Refused in production."`
+	LogFile      string `yaml:"logFile" doc:"File that every message of the protocol is written to, a JSON object a line, with arguments and secrets masked. Bounded: 10 MiB and four older files. Empty writes none."`
+	BuiltinTools bool   `yaml:"builtinTools" default:"false" doc:"Adds tools that answer in every shape there is: content of each kind, errors, progress, log messages, questions, large and slow results. Refused in production."`
 }
 
-// LoggingConfig is the section mcp.logging: log messages sent to clients.
+// LoggingConfig is the section mcp.logging: log messages sent to clients, and
+// how much of the messages of clients is logged.
 type LoggingConfig struct {
 	Enabled      bool   `yaml:"enabled" default:"true" doc:"Sends log messages to clients that ask for them."`
 	DefaultLevel string `yaml:"defaultLevel" default:"info" enum:"debug,info,notice,warning,error,critical,alert,emergency" doc:"Least level sent on a legacy session that has not set one."`
+	MaxBodyBytes int    `yaml:"maxBodyBytes" default:"4096" min:"0" max:"1048576" doc:"Most bytes of a message in the file mcp.debug.logFile; a longer one is cut. 0 cuts none."`
 }
 
 // WebServerConfig is the section webServer: the HTTP transport.
@@ -239,8 +242,10 @@ type JWTConfig struct {
 
 // LoggerConfig is the section logger: the program's own log on standard error.
 type LoggerConfig struct {
-	Level  string `yaml:"level" default:"info" enum:"debug,info,warn,error" doc:"Least level that is logged."`
-	Format string `yaml:"format" default:"text" enum:"text,json" doc:"Form of a log line."`
+	Level         string `yaml:"level" default:"info" enum:"debug,info,warn,error" doc:"Least level that is logged."`
+	Format        string `yaml:"format" default:"text" enum:"text,json" doc:"Form of a log line."`
+	UseFileLogger bool   `yaml:"useFileLogger" default:"false" doc:"Writes the log to a file as well, readable by the server's user only: NAME.log, at 10 MiB kept as NAME.log.1 to .4."`
+	Dir           string `yaml:"dir" default:"logs" doc:"Directory of the log file."`
 }
 
 // Configured is satisfied by a pointer to a struct that embeds [Config], and by

@@ -65,7 +65,7 @@ func (s *Server) start() error {
 		MaxSessions: s.cfg.MCP.Sessions.Max, SessionIdle: s.cfg.MCP.Sessions.Idle,
 		Hosts: web.AllowedHosts, Origins: web.OriginHosts, CheckHost: !web.Auth.Enabled,
 		Checks: s.checks, Routes: append(slices.Clone(s.routes), s.headersRoute()), Authorize: authorize(authenticator), Logger: s.log,
-		Limits: newLimits(&s.cfg.MCP), Proxies: proxies, Metrics: s.metrics, MetricsPath: web.Metrics.besideMCP(),
+		Limits: newLimits(&s.cfg.MCP), Proxies: proxies, Metrics: s.metrics, MetricsPath: web.Metrics.besideMCP(), Messages: s.messages,
 	}
 	if authenticator != nil {
 		config.Unclaimed, config.StepUp = authenticator.Unclaimed, authenticator.StepUp

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"sync"
@@ -64,7 +65,8 @@ type Server struct {
 	tokens *token.Tokens  // nil where JWTs are not used
 
 	registry *prometheus.Registry
-	metrics  *telemetry.Metrics // nil while webServer.metrics.enabled is false
+	metrics  *telemetry.Metrics  // nil while webServer.metrics.enabled is false
+	messages *telemetry.Messages // nil without mcp.debug.logFile
 
 	starting    sync.Mutex // held while start runs
 	registering sync.Mutex // held while an entry comes or goes, so that all maps agree
@@ -118,8 +120,11 @@ func New(cfg *Config, info Info) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: full, info: info, log: newLogger(full.Logger, os.Stderr), calls: &call.Table{},
+		cfg: full, info: info, calls: &call.Table{},
 		tools: map[string]Tool{}, prompts: map[string]bool{}, uris: map[string]bool{}, registry: prometheus.NewRegistry(),
+	}
+	if err := s.openFiles(os.Stderr); err != nil {
+		return nil, err
 	}
 	if m := &full.WebServer.Metrics; m.Enabled {
 		s.metrics = telemetry.NewMetrics(telemetry.MetricsConfig{Registry: s.registry, Process: m.IncludeProcessMetrics})
@@ -176,14 +181,48 @@ func newEngine(cfg *Config, calls *call.Table, kept *tasks.Manager, metrics *tel
 	})
 }
 
+// openFiles makes the logger, which writes to standard error, and opens the
+// files that the configuration asks for.
+func (s *Server) openFiles(stderr io.Writer) error {
+	w := stderr
+	if cfg := &s.cfg.Logger; cfg.UseFileLogger {
+		file, err := telemetry.OpenFile(filepath.Join(cfg.Dir, s.info.Name+".log"))
+		if err != nil {
+			return fmt.Errorf("logger.dir: %w; set it to a directory that can be written to, or logger.useFileLogger to false", err)
+		}
+		w = both{stderr, file}
+	}
+	s.log = newLogger(s.cfg.Logger, w)
+	if path := s.cfg.MCP.Debug.LogFile; path != "" {
+		file, err := telemetry.OpenFile(path)
+		if err != nil {
+			return fmt.Errorf("mcp.debug.logFile: %w", err)
+		}
+		s.messages = telemetry.NewMessages(file, s.cfg.MCP.Logging.MaxBodyBytes)
+		s.log.Warn("messages of clients are written to a file, with arguments and secrets masked", "file", path)
+	}
+	return nil
+}
+
+// both writes to standard error and to the log file; a failure of one does
+// not keep the line from the other.
+type both struct{ stderr, file io.Writer }
+
+func (b both) Write(p []byte) (int, error) {
+	_, err := b.stderr.Write(p)
+	_, err2 := b.file.Write(p)
+	return len(p), errors.Join(err, err2)
+}
+
 func newLogger(cfg LoggerConfig, w io.Writer) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(cfg.Level)) // the configuration allows only valid ones
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: telemetry.MaskAttr}
+	var h slog.Handler = slog.NewTextHandler(w, options)
 	if cfg.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		h = slog.NewJSONHandler(w, options)
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	return slog.New(telemetry.LogTraces(h, nil))
 }
 
 // demotion makes debug of what the SDK calls an error: clients cause most of

@@ -29,7 +29,7 @@ func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	mux := &wire.Stdio{
 		Server: s.mcp, Calls: s.calls, Eras: protocol.Eras(s.cfg.MCP.Eras),
 		In: in, Out: out, MaxLine: s.cfg.MCP.Limits.MaxPayloadBytes,
-		Subject: "stdio", AllScopes: true, Authorize: authorize, Logger: s.log,
+		Subject: "stdio", AllScopes: true, Authorize: authorize, Logger: s.log, Messages: s.messages,
 	}
 	err = mux.Run(ctx)
 	if errors.Is(err, context.Canceled) {

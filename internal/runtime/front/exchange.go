@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/famcp/famcp/internal/runtime/protocol"
+	"github.com/famcp/famcp/internal/runtime/telemetry"
 )
 
 const (
@@ -47,6 +48,8 @@ type exchange struct {
 	stepUp func(missing []string) string
 	// ask is given each request of the server that cannot be delivered.
 	ask func(id json.RawMessage)
+
+	messages *telemetry.Messages // is given what goes out before the final message
 
 	header http.Header // what the SDK's handler set
 
@@ -120,7 +123,9 @@ func (e *exchange) notify(method string, params json.RawMessage) {
 	if e.over || !e.streams() {
 		return
 	}
-	e.open().send(event(notification(method, params)))
+	message := notification(method, params)
+	e.messages.Out(e.requestID, message)
+	e.open().send(event(message))
 }
 
 func notification(method string, params json.RawMessage) json.RawMessage {
@@ -182,6 +187,7 @@ func (e *exchange) event(chunk []byte) {
 				chunk = withData(chunk, notification("notifications/tasks/status", status))
 			}
 		}
+		e.messages.Out(e.requestID, eventData(chunk))
 		if len(e.wireID) == len(e.id) {
 			e.open().send(bytes.Clone(chunk)) // keeps event ids
 		} else {

@@ -83,6 +83,8 @@ type Config struct {
 	Metrics     *telemetry.Metrics // nil counts nothing
 	MetricsPath string             // where they are served beside [Path]; "" not here
 
+	Messages *telemetry.Messages // writes what goes in and out; nil writes nothing
+
 	Logger *slog.Logger // nil logs nothing
 }
 

@@ -46,7 +46,7 @@ func (f *Front) serveInitialize(p *request) {
 	wireID := sdkID(m.ID)
 	e := &exchange{
 		w: p.w, accept: p.accept, era: protocol.EraLegacy, requestID: facts.RequestID,
-		method: m.Method, id: m.ID, wireID: wireID, drop: drop,
+		method: m.Method, id: m.ID, wireID: wireID, drop: drop, messages: f.cfg.Messages,
 		opened: func(id, version string) { opened = true; f.sessions.add(id, version, owner) },
 	}
 	f.delegate(ctx, e, p.r, replaceID(opaqueMeta(p.body, m), m, wireID), facts, func(h http.Header) {
@@ -111,7 +111,8 @@ func (f *Front) deliver(p *request, s *session, m *protocol.Message, body []byte
 	}()
 	ctx, drop, leave := f.running.enter(p.r.Context(), false)
 	defer leave()
-	e.era, e.requestID, e.method, e.drop, e.stepUp = protocol.EraLegacy, facts.RequestID, m.Method, drop, f.stepUp(facts)
+	e.era, e.requestID, e.method, e.drop = protocol.EraLegacy, facts.RequestID, m.Method, drop
+	e.stepUp, e.messages = f.stepUp(facts), f.cfg.Messages
 	e.ask = func(id json.RawMessage) { go f.declineQuestion(s, id) }
 	body = opaqueMeta(body, m)
 	switch {
@@ -244,7 +245,7 @@ func (f *Front) serveStream(w http.ResponseWriter, r *http.Request) {
 	ctx, drop, leave2 := f.running.enter(r.Context(), true)
 	defer leave2()
 	e := &exchange{
-		w: w, accept: accepted{stream: true}, era: protocol.EraLegacy, requestID: facts.RequestID, drop: drop,
+		w: w, accept: accepted{stream: true}, era: protocol.EraLegacy, requestID: facts.RequestID, drop: drop, messages: f.cfg.Messages,
 		taskStatus: f.cfg.Calls.TaskStatus,
 	}
 	f.delegate(ctx, e, r, nil, facts, func(h http.Header) {

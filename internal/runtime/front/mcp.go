@@ -81,7 +81,9 @@ func (f *Front) refuse(w http.ResponseWriter, id json.RawMessage, x Refusal) {
 		status = protocol.Status(x.Code)
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(protocol.ErrorResponse(id, x.Code, x.Message, x.Data))
+	body := protocol.ErrorResponse(id, x.Code, x.Message, x.Data)
+	f.cfg.Messages.Out(x.Data.RequestID, body)
+	_, _ = w.Write(body)
 }
 
 var credentials = []string{"Authorization", "Proxy-Authorization", "Cookie"}
@@ -183,6 +185,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.cfg.Metrics.Payload(len(p.body))
+	f.cfg.Messages.In(r.Header.Get(protocol.HeaderRequestID), p.body)
 	p.message, p.fault = protocol.Parse(p.body)
 	f.route(p)
 }
@@ -281,6 +284,7 @@ func (f *Front) delegate(ctx context.Context, e *exchange, r *http.Request, body
 func (f *Front) answered(e *exchange) {
 	if e.final != nil {
 		f.cfg.Metrics.Result(len(e.final))
+		f.cfg.Messages.Out(e.requestID, e.final)
 	}
 }
 

@@ -79,7 +79,7 @@ func (f *Front) serveModern(p *request) {
 	defer leave()
 	e := &exchange{
 		w: p.w, accept: p.accept, era: protocol.EraModern, requestID: facts.RequestID,
-		method: m.Method, id: m.ID, drop: drop, stepUp: f.stepUp(facts),
+		method: m.Method, id: m.ID, drop: drop, messages: f.cfg.Messages, stepUp: f.stepUp(facts),
 	}
 	facts.Notify, facts.LogLevel = e.notify, m.MetaString(protocol.MetaLogLevel)
 	e.start()

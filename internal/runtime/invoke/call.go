@@ -13,6 +13,7 @@ import (
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
+	"github.com/famcp/famcp/internal/runtime/telemetry"
 )
 
 // Call is one request to a handler, over all its rounds. Its methods may be
@@ -145,7 +146,7 @@ func (c *Call) capabilities() *mcp.ClientCapabilities {
 
 // Log returns the server's logger with the request id and the name.
 func (c *Call) Log() *slog.Logger {
-	log := c.engine.cfg.Logger.With("requestId", c.Facts.RequestID)
+	log := slog.New(telemetry.LogTraces(c.engine.cfg.Logger.Handler(), c.ctx)).With("requestId", c.Facts.RequestID)
 	if c.Name != "" {
 		log = log.With("name", c.Name)
 	}

@@ -83,6 +83,7 @@ type Config struct {
 type Engine struct {
 	cfg    Config
 	sealer *sealer
+	traces *telemetry.Traces
 
 	mu        sync.RWMutex
 	tools     map[string]*Tool
@@ -114,7 +115,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	return &Engine{
-		cfg: cfg, sealer: sealer,
+		cfg: cfg, sealer: sealer, traces: telemetry.NewTraces(),
 		tools: map[string]*Tool{}, prompts: map[string]*Prompt{},
 		resources: map[string]*Resource{}, templates: map[string]*Template{},
 		completer: map[completionKey]CompletionHandler{},

@@ -30,12 +30,14 @@ func (e *Engine) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		if facts.Done != nil {
 			defer facts.Done()
 		}
+		ctx, span := e.trace(ctx, method, facts, req)
 		ctx = call.NewContext(ctx, facts)
 		c := &Call{Facts: facts, engine: e, ctx: ctx}
 		defer func() {
 			if p := recover(); p != nil {
 				res, err = nil, e.sanitize(ctx, c, panicFault(c, p))
 			}
+			endSpan(span, res, err)
 		}()
 		var task created
 		if method == "tools/call" && e.cfg.Tasks != nil {

@@ -10,6 +10,8 @@ import (
 	"io"
 	"regexp"
 	"sync"
+
+	"github.com/famcp/famcp/internal/runtime/telemetry"
 )
 
 // How much of the two ends of a line that is too long is kept, to find its id:
@@ -112,15 +114,16 @@ func (l *line) peek() (id json.RawMessage, answer bool) {
 // with the context, so that a reader who has stopped reading holds up the
 // writer of one line only.
 type lineWriter struct {
-	w      io.Writer
-	turn   chan struct{} // holds one token while a write runs
-	broken chan struct{} // closed after the first failure
-	fail   sync.Once
-	err    error // set before broken is closed
+	w        io.Writer
+	messages *telemetry.Messages
+	turn     chan struct{} // holds one token while a write runs
+	broken   chan struct{} // closed after the first failure
+	fail     sync.Once
+	err      error // set before broken is closed
 }
 
-func newLineWriter(w io.Writer) *lineWriter {
-	return &lineWriter{w: w, turn: make(chan struct{}, 1), broken: make(chan struct{})}
+func newLineWriter(w io.Writer, messages *telemetry.Messages) *lineWriter {
+	return &lineWriter{w: w, messages: messages, turn: make(chan struct{}, 1), broken: make(chan struct{})}
 }
 
 func (w *lineWriter) write(ctx context.Context, line []byte) error {
@@ -137,6 +140,7 @@ func (w *lineWriter) write(ctx context.Context, line []byte) error {
 		return w.err
 	default:
 	}
+	w.messages.Out("", line)
 	n, err := w.w.Write(append(line, '\n'))
 	if err == nil && n <= len(line) {
 		err = io.ErrShortWrite

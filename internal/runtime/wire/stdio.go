@@ -67,6 +67,7 @@ import (
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
+	"github.com/famcp/famcp/internal/runtime/telemetry"
 )
 
 const (
@@ -103,6 +104,8 @@ type Stdio struct {
 	// hidden.
 	Authorize func(*call.Facts, *protocol.Message) error
 
+	Messages *telemetry.Messages // is given what goes in and out; nil is nobody
+
 	Logger *slog.Logger  // nil discards; must not write to Out
 	Grace  time.Duration // for running calls when the context is cancelled; 0 is [DefaultGrace]
 }
@@ -125,7 +128,7 @@ func (s *Stdio) Run(ctx context.Context) error {
 	}
 	m := &mux{
 		Stdio: *s,
-		out:   newLineWriter(s.Out),
+		out:   newLineWriter(s.Out, s.Messages),
 		calls: map[int64]*pending{},
 		byID:  map[string]*pending{},
 		asks:  map[int64]bool{},
@@ -236,6 +239,7 @@ func (m *mux) line(ctx context.Context, l line) error {
 	if len(data) == 0 {
 		return nil
 	}
+	m.Messages.In("", data)
 	msg, err := protocol.Parse(data)
 	if errors.Is(err, protocol.ErrBatch) {
 		return m.serveBatch(ctx, data)
