@@ -213,6 +213,9 @@ func TestEveryStepCanFail(t *testing.T) {
 			if diff := cmp.Diff(before, after); diff != "" {
 				t.Fatalf("%s at step %d: the project changed (-before +after):\n%s", mode.name, n, diff)
 			}
+			if n%16 > 0 {
+				continue
+			}
 			// And it works the next time.
 			if err := apply(t, root, Real(root), changes); err != nil {
 				t.Fatalf("%s at step %d, the next time: %v", mode.name, n, err)
