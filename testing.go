@@ -2,6 +2,7 @@ package famcp
 
 import (
 	"context"
+	"io"
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/invoke"
@@ -21,6 +22,13 @@ func Relax(_ call.Testing, s *Server) {
 	if limit.MaxRequests == standard.MaxRequests && limit.Window == standard.Window {
 		limit.MaxRequests = 0
 	}
+}
+
+// ServeStreams serves one client on in and out as RunStdio does on standard
+// input and output, for package famcptest. Other modules cannot make its
+// argument.
+func ServeStreams(_ call.Testing, s *Server, ctx context.Context, in io.Reader, out io.Writer) error {
+	return s.serveStdio(ctx, in, out)
 }
 
 // assumed lets a test in this process act as a subject with scopes. A request

@@ -57,6 +57,9 @@ func (c *Client) For(t testing.TB) *Client {
 // long as the server runs without authentication.
 func (c *Client) AsSubject(subject string, scopes ...string) *Client {
 	c.t.Helper()
+	if c.host.stdio {
+		c.t.Fatalf("there is one subject on stdio; test subjects with Connect")
+	}
 	key := rand.Text()
 	c.host.identities.Store(key, call.Identity{Subject: subject, Scopes: scopes})
 	return c.another(func(out *Client) { out.identity = key })
@@ -281,14 +284,14 @@ func (c *Client) open() {
 	c.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		r, err := http.NewRequestWithContext(ctx, http.MethodDelete, c.host.web.URL+path, nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodDelete, c.host.url+path, nil)
 		if err != nil {
 			c.t.Errorf("ending the session: %v", err)
 			return
 		}
 		r.Header = c.headers()
 		// The server may be gone already, with its sessions.
-		if res, err := c.host.web.Client().Do(r); err == nil {
+		if res, err := c.host.client.Do(r); err == nil {
 			_ = res.Body.Close()
 		}
 	})

@@ -9,6 +9,9 @@
 //		…
 //	})
 //
+// [ConnectStdio] serves on pipes instead of a socket, as on standard input and
+// output.
+//
 // [NewCall] makes the call argument of a handler, for unit tests that need no
 // server.
 //
@@ -73,7 +76,9 @@ const identityHeader = "Famcptest-Identity"
 
 // host is a served server.
 type host struct {
-	web        *httptest.Server
+	url        string
+	client     *http.Client
+	stdio      bool
 	identities sync.Map // call.Identity by key
 }
 
@@ -88,7 +93,7 @@ func serve(t testing.TB, s *famcp.Server) *host {
 		t.Fatalf("the server does not start: %v", err)
 	}
 	h := &host{}
-	h.web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if id, ok := h.identities.Load(r.Header.Get(identityHeader)); ok {
 			r = r.WithContext(call.Assume(r.Context(), id.(call.Identity)))
 		}
@@ -101,8 +106,9 @@ func serve(t testing.TB, s *famcp.Server) *host {
 		if err := s.Close(ctx); err != nil {
 			t.Errorf("closing the server: %v", err)
 		}
-		h.web.Close()
+		web.Close()
 	})
+	h.url, h.client = web.URL, web.Client()
 	return h
 }
 

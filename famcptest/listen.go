@@ -55,16 +55,16 @@ func (c *Client) listen(filter map[string]any) *Subscription {
 		body := c.encode(message{ID: c.nextID(), Method: "subscriptions/listen", Params: c.marshal(map[string]any{
 			"_meta": c.meta(), "notifications": filter,
 		})})
-		r, err = http.NewRequestWithContext(ctx, http.MethodPost, c.host.web.URL+path, strings.NewReader(string(body)))
+		r, err = http.NewRequestWithContext(ctx, http.MethodPost, c.host.url+path, strings.NewReader(string(body)))
 	} else {
 		h.Set("Accept", "text/event-stream")
-		r, err = http.NewRequestWithContext(ctx, http.MethodGet, c.host.web.URL+path, nil)
+		r, err = http.NewRequestWithContext(ctx, http.MethodGet, c.host.url+path, nil)
 	}
 	if err != nil {
 		c.t.Fatalf("making a request: %v", err)
 	}
 	r.Header = h
-	res, err := c.host.web.Client().Do(r) //nolint:bodyclose // Subscription.Close closes it
+	res, err := c.host.client.Do(r) //nolint:bodyclose // Subscription.Close closes it
 	if err != nil {
 		c.t.Fatalf("the server does not open a stream: %v", err)
 	}

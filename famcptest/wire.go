@@ -92,12 +92,12 @@ func headerValue(s string) string {
 
 func (c *Client) post(ctx context.Context, body []byte, h http.Header) *http.Response {
 	c.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.host.web.URL+path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.host.url+path, bytes.NewReader(body))
 	if err != nil {
 		c.t.Fatalf("making a request: %v", err)
 	}
 	r.Header = h
-	res, err := c.host.web.Client().Do(r)
+	res, err := c.host.client.Do(r)
 	if err != nil {
 		c.t.Fatalf("the server does not answer: %v", err)
 	}
