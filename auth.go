@@ -180,7 +180,7 @@ func (s *Server) stdioToken(ctx context.Context) (func(*call.Facts, *protocol.Me
 			return &jsonrpc.Error{Code: protocol.CodeServer, Message: "the token of MCP_STDIO_TOKEN is refused: " + err.Error()}
 		}
 		facts.Subject, facts.Scopes, facts.AllScopes = claims.Subject, claims.Scopes, false
-		facts.Claims, facts.Authenticated = claims.Map(), true
+		facts.Claims, facts.Authenticated = claims.All(), true
 		return nil
 	}, nil
 }

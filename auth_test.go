@@ -206,13 +206,15 @@ func TestCredentials(t *testing.T) {
 		{"JWT", []string{bearer(good)}, 200, `alice [read write] blue \"\"`, ""},
 		{"lower case", []string{"Authorization: bearer " + good}, 200, "alice", ""},
 		{"upper case", []string{"Authorization: BEARER " + good}, 200, "alice", ""},
-		{"permanent", []string{bearer(permanent1)}, 200, "token-", ""},
+		{"permanent", []string{bearer(permanent1)}, 200, "permanent-token:", ""},
 		{"basic", []string{basicAuth("operator", "correct horse battery")}, 200, "operator", ""},
 		{"cookie beside", []string{bearer(good), "Cookie: session=1"}, 200, `\"\"`, ""},
 
 		{"nothing", nil, 401, "missing", challenge},
 		{"empty", []string{"Authorization: "}, 401, "malformed", invalid},
-		{"no token", []string{"Authorization: Bearer"}, 401, "malformed", invalid},
+		{"no token", []string{"Authorization: Bearer"}, 401, "missing", challenge},
+		{"a subject of permanent tokens", []string{bearer(g.jwt(token.Grant{Subject: "permanent-token:1"}))}, 401, "subject", invalid},
+		{"the user of Basic as a subject", []string{bearer(g.jwt(token.Grant{Subject: "basic:operator"}))}, 401, "subject", invalid},
 		{"another scheme", []string{"Authorization: Digest username=x"}, 401, "malformed", invalid},
 		{"two headers", []string{bearer(good), bearer(good)}, 401, "malformed", invalid},
 		{"junk", []string{bearer("junk")}, 401, "malformed", invalid},
@@ -289,6 +291,12 @@ func TestEveryDoorIsGuarded(t *testing.T) {
 		{"legacy ping", func(h ...string) answered { return g.legacy(session, "ping", "", h...) }, 401, 200},
 		{"legacy notification", func(h ...string) answered {
 			return g.do("POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}`, append(h, on)...)
+		}, 401, 202},
+		{"notification of nobody", func(h ...string) answered {
+			return g.do("POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, h...)
+		}, 401, 202},
+		{"modern notification", func(h ...string) answered {
+			return g.do("POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, append(h, "Mcp-Protocol-Version: 2026-07-28")...)
 		}, 401, 202},
 		{"answer to a question", func(h ...string) answered {
 			return g.do("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"result":{}}`, append(h, on)...)

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/famcp/famcp/internal/runtime/invoke"
+	"github.com/famcp/famcp/internal/runtime/token"
 )
 
 // Call is one request to a handler. It may be used from several goroutines of
@@ -38,8 +39,8 @@ func (c *Call) HasScope(scope string) bool {
 	return c.c.Facts.AllScopes || slices.Contains(c.c.Facts.Scopes, scope)
 }
 
-// Claim returns a claim of the caller's token, or nil.
-func (c *Call) Claim(name string) any { return c.c.Facts.Claims[name] }
+// Claim returns a claim of the caller's token, or nil. Numbers are json.Number.
+func (c *Call) Claim(name string) any { return token.Clone(c.c.Facts.Claims[name]) }
 
 // Client returns what the client says of itself; the zero value when it says
 // nothing.

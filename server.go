@@ -127,7 +127,7 @@ func New(cfg *Config, info Info) (*Server, error) {
 		return nil, err
 	}
 	if m := &full.WebServer.Metrics; m.Enabled {
-		s.metrics = telemetry.NewMetrics(telemetry.MetricsConfig{Registry: s.registry, Process: m.IncludeProcessMetrics})
+		s.metrics = telemetry.NewMetrics(telemetry.MetricsConfig{Registry: s.registry, Process: m.IncludeProcessMetrics, AuthReasons: auth.Reasons()})
 	}
 	if s.tokens, err = newTokens(full, info, s); err != nil {
 		return nil, err

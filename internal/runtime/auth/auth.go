@@ -47,6 +47,27 @@ const (
 	reasonForbidden = "forbidden" // the project's own does not let the caller in
 )
 
+// Reasons lists all reasons of failures, for a metric's label.
+func Reasons() []string {
+	all := []string{reasonBasic, reasonValidator, reasonForbidden}
+	for _, r := range token.Reasons() {
+		all = append(all, string(r))
+	}
+	return all
+}
+
+// Subjects of the operator's own credentials. Whoever may choose a subject, of a
+// JWT or by the project's validator, cannot choose one of these: sessions and
+// tasks would be shared.
+const (
+	permanentSubject = "permanent-token:" // and a digest
+	basicSubject     = "basic:"           // and the user
+)
+
+func isOperators(subject string) bool {
+	return strings.HasPrefix(subject, permanentSubject) || strings.HasPrefix(subject, basicSubject)
+}
+
 // Identity is who sends a request.
 type Identity struct {
 	Subject   string
@@ -109,7 +130,7 @@ func New(cfg Config) *Authenticator {
 	for _, text := range cfg.Permanent {
 		digest := sha256.Sum256([]byte(text))
 		// A part of the digest tells tokens apart, and nothing of the token.
-		a.permanent = append(a.permanent, permanent{digest, "token-" + hex.EncodeToString(digest[:6])})
+		a.permanent = append(a.permanent, permanent{digest, permanentSubject + hex.EncodeToString(digest[:6])})
 	}
 	a.challenges = a.challenge("")
 	return a
@@ -178,10 +199,10 @@ func (a *Authenticator) identify(ctx context.Context, r *http.Request, address n
 func (a *Authenticator) own(ctx context.Context, r *http.Request, f *failure) (*Identity, *failure) {
 	id, err := a.cfg.Own(ctx, r)
 	switch {
-	case err == nil && id.Subject == "":
+	case err == nil && (id.Subject == "" || isOperators(id.Subject)):
 		return nil, &failure{
 			reason: reasonValidator, text: "credentials cannot be checked at the moment", unavailable: true,
-			cause: errors.New("the validator let a caller in without a subject"),
+			cause: errors.New("the validator let a caller in without a subject, or with one of the operator's credentials"),
 		}
 	case err == nil && !id.Expires.IsZero() && !a.cfg.Now().Before(id.Expires):
 		return nil, bad(string(token.ReasonExpired), "the credentials have expired", nil)
@@ -200,7 +221,7 @@ func (a *Authenticator) own(ctx context.Context, r *http.Request, f *failure) (*
 
 func (a *Authenticator) bearer(ctx context.Context, raw string, address netip.Addr) (*Identity, *failure) {
 	if raw == "" {
-		return nil, bad(string(token.ReasonMalformed), "the Authorization header has no token", nil)
+		return nil, missing // no token was there
 	}
 	if subject := a.permanentSubject(raw); subject != "" {
 		return &Identity{Subject: subject, AllScopes: true}, nil
@@ -214,7 +235,10 @@ func (a *Authenticator) bearer(ctx context.Context, raw string, address netip.Ad
 		f.unavailable = token.ReasonOf(err) == token.ReasonUnavailable
 		return nil, f
 	}
-	return &Identity{Subject: claims.Subject, Scopes: claims.Scopes, Claims: claims.Map(), Expires: claims.ExpiresAt}, nil
+	if isOperators(claims.Subject) {
+		return nil, bad(string(token.ReasonSubject), "the token names a subject that it cannot have", nil)
+	}
+	return &Identity{Subject: claims.Subject, Scopes: claims.Scopes, Claims: claims.All(), Expires: a.cfg.Tokens.Until(claims)}, nil
 }
 
 // permanentSubject returns the subject of a permanent token, or "". It looks at
@@ -244,7 +268,7 @@ func (a *Authenticator) basic(encoded string) (*Identity, *failure) {
 	if !a.Operator(user, password) {
 		return nil, bad(reasonBasic, "the user or the password is wrong", nil)
 	}
-	return &Identity{Subject: a.cfg.User, AllScopes: true}, nil
+	return &Identity{Subject: basicSubject + a.cfg.User, AllScopes: true}, nil
 }
 
 // Operator reports whether user and password are those of the Basic scheme. It
@@ -267,7 +291,7 @@ func (a *Authenticator) Authorize(ctx context.Context, r *http.Request, facts *c
 	id, f := a.identify(ctx, r, facts.Address)
 	if f == nil {
 		facts.Subject, facts.Scopes, facts.AllScopes = id.Subject, id.Scopes, id.AllScopes
-		facts.Claims, facts.Authenticated = id.Claims, true
+		facts.Claims, facts.Authenticated, facts.Expires = id.Claims, true, id.Expires
 		return nil
 	}
 	facts.AllScopes = false

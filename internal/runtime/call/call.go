@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/famcp/famcp/internal/runtime/protocol"
 )
@@ -44,7 +45,8 @@ type Facts struct {
 	// Authenticated says that credentials have shown who the subject is; else,
 	// over HTTP, it is an address that others may share.
 	Authenticated bool
-	Claims        map[string]any // the token's claims; nil without one
+	Claims        map[string]any // the token's claims, which must not be changed; nil without one
+	Expires       time.Time      // when the credentials do; zero never
 	Header        http.Header    // request headers without credentials; nil on stdio
 	Address       netip.Addr     // the caller's, from behind trusted proxies; zero on stdio and where unknown
 

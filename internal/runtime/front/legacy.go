@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -242,8 +243,13 @@ func (f *Front) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer end()
-	ctx, drop, leave2 := f.running.enter(r.Context(), true)
+	ctx, cancel := withExpiry(r.Context(), facts)
+	defer cancel()
+	ctx, drop, leave2 := f.running.enter(ctx, true)
 	defer leave2()
+	if facts.Anonymous() {
+		f.sessions.leaveWhenOwned(s, func() { drop(errOwned) })
+	}
 	e := &exchange{
 		w: w, accept: accepted{stream: true}, era: protocol.EraLegacy, requestID: facts.RequestID, drop: drop, messages: f.cfg.Messages,
 		taskStatus: f.cfg.Calls.TaskStatus,
@@ -255,6 +261,17 @@ func (f *Front) serveStream(w http.ResponseWriter, r *http.Request) {
 	if e.status == http.StatusNotFound {
 		f.sessions.remove(s)
 	}
+}
+
+var errOwned = errors.New("the session belongs to a subject now")
+
+// withExpiry ends ctx with the credentials: a stream must not outlive what it
+// was opened with.
+func withExpiry(ctx context.Context, facts *call.Facts) (context.Context, context.CancelFunc) {
+	if facts.Expires.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, facts.Expires)
 }
 
 // serveDelete serves DELETE: the end of a session.

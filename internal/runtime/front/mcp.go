@@ -225,7 +225,9 @@ func (f *Front) route(p *request) {
 	case isModernVersion(p.message.MetaString(protocol.MetaVersion)):
 		f.serveModern(p)
 	case p.message.Kind == protocol.Notification && p.version == "" && p.sessionID == "":
-		p.w.WriteHeader(http.StatusAccepted)
+		if f.authorize(p.w, p.r, nil, f.facts(p.r, protocol.EraLegacy, p.message), p.message) {
+			p.w.WriteHeader(http.StatusAccepted)
+		}
 	case !f.cfg.Eras.Serves(protocol.EraLegacy) && (p.version != "" || p.sessionID != ""):
 		f.refuseVersion(p, p.version)
 	default:

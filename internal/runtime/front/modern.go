@@ -1,6 +1,7 @@
 package front
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -22,7 +23,9 @@ func (f *Front) serveModern(p *request) {
 			f.refuseVersion(p, p.version)
 			return
 		}
-		p.w.WriteHeader(http.StatusAccepted)
+		if f.authorize(p.w, p.r, nil, f.facts(p.r, protocol.EraModern, m), m) {
+			p.w.WriteHeader(http.StatusAccepted)
+		}
 		return
 	case m.Kind == protocol.Response:
 		f.refuse(p.w, m.ID, Refusal{Code: protocol.CodeInvalidRequest, Message: "no request of the server is open; send a request or a notification"})
@@ -75,7 +78,13 @@ func (f *Front) serveModern(p *request) {
 		}
 		defer end()
 	}
-	ctx, drop, leave := f.running.enter(p.r.Context(), listens)
+	outer := p.r.Context()
+	if listens {
+		var cancel context.CancelFunc
+		outer, cancel = withExpiry(outer, facts)
+		defer cancel()
+	}
+	ctx, drop, leave := f.running.enter(outer, listens)
 	defer leave()
 	e := &exchange{
 		w: p.w, accept: p.accept, era: protocol.EraModern, requestID: facts.RequestID,

@@ -2,6 +2,7 @@ package front
 
 import (
 	"bufio"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -31,6 +32,10 @@ func (f *Front) serveRoute(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		r = r.WithContext(call.NewContext(r.Context(), facts))
+		if _, ok := r.Header["Authorization"]; ok { // it has done its work
+			r.Header = maps.Clone(r.Header)
+			r.Header.Del("Authorization")
+		}
 	}
 	rw := &routeWriter{ResponseWriter: w}
 	defer f.recover(rw, r.Header.Get(protocol.HeaderRequestID))

@@ -14,7 +14,10 @@ type session struct {
 	version string // negotiated
 
 	owner string // the first authenticated subject that used it; "" so far nobody
-	inUse int    // requests and streams
+	// leave ends the stream of a caller without credentials once the session
+	// belongs to somebody; nil without one.
+	leave func()
+	inUse int // requests and streams
 	since time.Time
 	timer *time.Timer
 	calls map[string]*legacyCall // in flight, by id as sent
@@ -72,11 +75,29 @@ func (t *sessionTable) add(id, version, owner string) {
 // own if it was nobody's.
 func (t *sessionTable) claim(s *session, subject string) bool {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	var leave func()
 	if s.owner == "" {
-		s.owner = subject
+		s.owner, leave, s.leave = subject, s.leave, nil
 	}
-	return s.owner == subject
+	mine := s.owner == subject
+	t.mu.Unlock()
+	if leave != nil {
+		leave()
+	}
+	return mine
+}
+
+// leaveWhenOwned runs leave as soon as the session belongs to somebody.
+func (t *sessionTable) leaveWhenOwned(s *session, leave func()) {
+	t.mu.Lock()
+	owned := s.owner != ""
+	if !owned {
+		s.leave = leave
+	}
+	t.mu.Unlock()
+	if owned {
+		leave()
+	}
 }
 
 func (t *sessionTable) owned(s *session) bool {

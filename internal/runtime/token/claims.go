@@ -35,7 +35,10 @@ type Claims struct {
 
 // Map returns a copy of all claims, as JSON decodes them but for numbers, which
 // are json.Number so that long identifiers keep their digits.
-func (c *Claims) Map() map[string]any { return clone(c.all).(map[string]any) }
+func (c *Claims) Map() map[string]any { return Clone(c.all).(map[string]any) }
+
+// All is [Claims.Map] without the copy: what it returns must not be changed.
+func (c *Claims) All() map[string]any { return c.all }
 
 // Has reports whether the claim name is value or, being an array or a string
 // separated by spaces, contains it.
@@ -44,18 +47,19 @@ func (c *Claims) Has(name, value string) bool {
 	return err == nil && value != "" && slices.Contains(list, value)
 }
 
-func clone(v any) any {
+// Clone returns a copy of a claim's value, as deep as JSON goes.
+func Clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		m := maps.Clone(v)
 		for k := range m {
-			m[k] = clone(m[k])
+			m[k] = Clone(m[k])
 		}
 		return m
 	case []any:
 		s := slices.Clone(v)
 		for i := range s {
-			s[i] = clone(s[i])
+			s[i] = Clone(s[i])
 		}
 		return s
 	default:

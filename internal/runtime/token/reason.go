@@ -27,6 +27,14 @@ const (
 	ReasonUnavailable  Reason = "unavailable"   // keys cannot be had now: the server's trouble, HTTP 503
 )
 
+// Reasons lists all of them.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonMissing, ReasonMalformed, ReasonAlgorithm, ReasonUnknownKey, ReasonBadSignature, ReasonSubject, ReasonExpired,
+		ReasonNotYetValid, ReasonAudience, ReasonIssuer, ReasonIP, ReasonService, ReasonRevoked, ReasonUnavailable,
+	}
+}
+
 // Error is a refusal.
 type Error struct {
 	Reason Reason

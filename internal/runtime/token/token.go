@@ -223,6 +223,10 @@ func (t *Tokens) Audiences() []string { return append([]string(nil), t.audiences
 // the one expected. Empty means none.
 func (t *Tokens) Issuer() string { return t.cfg.Issuer }
 
+// Until returns when c stops being accepted: its expiry, with the skew that is
+// forgiven.
+func (t *Tokens) Until(c *Claims) time.Time { return c.ExpiresAt.Add(t.cfg.Skew) }
+
 // CanIssue reports whether [Tokens.Issue] can work in this mode.
 func (t *Tokens) CanIssue() bool { return t.signer != nil || t.store != nil }
 
