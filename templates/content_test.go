@@ -27,6 +27,7 @@ import (
 var sample = render.Data{
 	Name: "my-server", Module: "example.com/my-server", Title: "My Server", Description: "My Server, an MCP server.",
 	Port: 3000, Auth: "none", CI: "both", Transport: "both", License: "mit", Runtime: "vendored", Examples: true,
+	Issuer: "http://localhost:3000", TokenVariable: "MY_SERVER_TOKEN",
 	GoVersion: "1.26", HTTP: true, Stdio: true, GitHub: true, GitLab: true, DefaultCommand: "http", Command: "my-server",
 }
 
@@ -42,7 +43,16 @@ func variants() map[string]render.Data {
 	http.Transport, http.Stdio, http.License, http.Runtime = "http", false, "none", "module"
 	bare := sample
 	bare.Examples, bare.CI, bare.GitHub = false, "gitlab", false
-	return map[string]render.Data{"sample": sample, "hostile": hostile, "stdio": stdio, "http": http, "bare": bare}
+	hs256, embedded, localKey, remote := sample, stdio, http, bare
+	hs256.Auth, hs256.Protected, hs256.HS256, hs256.Issues = "hs256", true, true, true
+	embedded.Auth, embedded.Protected, embedded.Embedded, embedded.Issues = "embedded", true, true, true
+	localKey.Auth, localKey.Protected, localKey.LocalKey, localKey.Issues = "localKey", true, true, true
+	remote.Auth, remote.Protected, remote.RemoteJWKS = "remoteJwks", true, true
+	remote.Issuer, remote.JWKSURI = `https://login.example.com/"#'`, "https://login.example.com/$HOME?[[.x]]: - #"
+	return map[string]render.Data{
+		"sample": sample, "hostile": hostile, "stdio": stdio, "http": http, "bare": bare,
+		"hs256": hs256, "embedded": embedded, "localKey": localKey, "remoteJwks": remote,
+	}
 }
 
 func rendered(t *testing.T, d render.Data) map[string]string {
@@ -270,7 +280,7 @@ func TestKeyDocumentationIsFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	between(t, "project/docs/configuration.md", "<!-- keys:begin -->\n", "<!-- keys:end -->\n", table.String())
-	between(t, "project/dot_env.example", "# keys:begin\n", "# keys:end\n", variables.String())
+	between(t, "project/dot_env.example.tmpl", "# keys:begin\n", "# keys:end\n", variables.String())
 }
 
 func between(t *testing.T, file, begin, end, want string) {

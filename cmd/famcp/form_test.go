@@ -14,8 +14,8 @@ func TestFormTakesDefaults(t *testing.T) {
 	dir := t.TempDir()
 	m := onTerminal(t, dir, nil, "new", "demo", "--no-git")
 	m.expect("Name").press(strings.Repeat(enter, 4))
-	m.expect("HTTP port").press(strings.Repeat(enter, 4)) // authentication has one answer only, and is not asked
-	m.expect("License").press(strings.Repeat(enter, 2))   // this famcp is not published: the runtime neither
+	m.expect("HTTP port").press(strings.Repeat(enter, 4))
+	m.expect("License").press(strings.Repeat(enter, 3)) // this famcp is not published: the runtime is not asked for
 	m.expect("Create it?").press("y")
 	if code := m.wait(); code != 0 {
 		t.Fatalf("code = %d, want 0; terminal:\n%s", code, m.plain())
@@ -44,6 +44,40 @@ func TestFormAsksOnlyWhatIsOpen(t *testing.T) {
 		if strings.Contains(m.plain(), answered) {
 			t.Errorf("asked for %q, which a flag had answered", answered)
 		}
+	}
+}
+
+// What follows from an answer is asked after it, and else not at all.
+func TestFormAsksForTheProvider(t *testing.T) {
+	m := onTerminal(t, t.TempDir(), nil, append([]string{"new", "demo"}, allBut("auth", "license")...)...)
+	m.expect("Authentication").press(strings.Repeat(down, 4) + enter)
+	m.expect("License").press(enter)
+	m.expect("Issuer").press("login" + enter).expect("must be a URL")
+	m.press(strings.Repeat("\x7f", len("login")) + "https://login.example.com/" + enter)
+	m.expect("key set").press("https://login.example.com/keys" + enter)
+	m.expect("Create it?").press("y")
+	if code := m.wait(); code != 0 {
+		t.Fatalf("code = %d, want 0; terminal:\n%s", code, m.plain())
+	}
+	if want := "--auth remoteJwks --issuer https://login.example.com/"; !strings.Contains(m.plain(), want) {
+		t.Errorf("terminal:\n%s\nwant %q in it", m.plain(), want)
+	}
+
+	m = onTerminal(t, t.TempDir(), nil, append([]string{"new", "demo"}, allBut("auth", "license")...)...)
+	m.expect("Authentication").press(down + enter)
+	m.expect("License").press(enter)
+	m.expect("Create it?").press("y")
+	if code := m.wait(); code != 0 || !strings.Contains(m.plain(), "--auth hs256") || strings.Contains(m.plain(), "Issuer") {
+		t.Errorf("code = %d, want 0 and --auth hs256 without an issuer; terminal:\n%s", code, m.plain())
+	}
+
+	m = onTerminal(t, t.TempDir(), []string{"TERM=dumb"}, append([]string{"new", "demo"}, allBut("auth")...)...)
+	m.expect("none, hs256, embedded, localKey, remoteJwks [none]: ").press("remoteJwks\n")
+	m.expect("Issuer of your identity provider: ").press("\n").expect("is missing; --auth remoteJwks needs a URL such as")
+	m.press("https://login.example.com/\n").expect("(JWKS): ").press("https://login.example.com/keys\n")
+	m.expect("Create it?").press("y\n")
+	if code := m.wait(); code != 0 {
+		t.Errorf("code = %d, want 0; terminal:\n%s", code, m.plain())
 	}
 }
 
@@ -233,6 +267,7 @@ func allBut(open ...string) []string {
 		{"description", "A demo."},
 		{"port", "3000"},
 		{"transport", "both"},
+		{"auth", "none"},
 		{"ci", "none"},
 		{"examples", "true"},
 		{"license", "none"},

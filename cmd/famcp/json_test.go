@@ -15,7 +15,7 @@ import (
 // fine, and removing or renaming one breaks somebody.
 func TestJSONFields(t *testing.T) {
 	planned := strings.Fields(`
-		answers answers.author answers.auth answers.ci answers.description answers.examples answers.license
+		answers answers.author answers.auth answers.ci answers.description answers.examples answers.issuer answers.jwksUri answers.license
 		answers.module answers.name answers.port answers.runtime answers.title answers.transport
 		command dryRun files files.bytes files.mode files.owner files.path
 		git git.branch git.commit git.hint git.repository next schema

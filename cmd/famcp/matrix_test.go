@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,12 +19,15 @@ import (
 // modules and ports are those at the edge of what is allowed.
 var matrix = [][]string{
 	{
-		"--name a --module a.b --port 1",
+		"--name a --module github.com/famcp --port 1",
 		"--name x--y --module github.com/Team/Repo/v2 --port 65535",
 		"--name " + strings.Repeat("a-", 31) + "9 --module example.com/internal/cmd/main --port 80",
-		"--name goat --module gopkg.in/yaml.v9 --port 3000",
-		"--name config2 --module github.com/famcp --port 8080",
+		"--name config2 --module gopkg.in/yaml.v9 --port 3000",
 		"--name mcp --module example.com/test/x_~-.y --port 443",
+	},
+	{
+		"--auth none", "--auth hs256", "--auth embedded", "--auth localKey",
+		"--auth remoteJwks --issuer https://login.invalid/ --jwks-uri https://login.invalid/keys",
 	},
 	{"--ci github", "--ci gitlab", "--ci both", "--ci none"},
 	{"--transport both", "--transport http", "--transport stdio"},
@@ -70,6 +74,13 @@ func TestMatrix(t *testing.T) {
 			p.build(t, "server")
 			if got, want := p.run(t, p.binary, "version"), args[slices.Index(args, "--name")+1]+" "; !strings.HasPrefix(got, want) {
 				t.Errorf("version = %q, want it to begin with %q", got, want)
+			}
+			want := http.StatusUnauthorized
+			if args[slices.Index(args, "--auth")+1] == "none" {
+				want = http.StatusOK
+			}
+			if got := listTools(t, p.serve(t)+"/mcp", ""); got != want {
+				t.Errorf("without a token: HTTP %d, want %d", got, want)
 			}
 		})
 	}
@@ -179,7 +190,7 @@ func TestPairwise(t *testing.T) {
 			}
 		}
 	}
-	if len(rows) > 30 {
-		t.Errorf("%d rows, want at most 30: each is a project to build", len(rows))
+	if len(rows) > 25 {
+		t.Errorf("%d rows, want at most 25: each is a project to build", len(rows))
 	}
 }

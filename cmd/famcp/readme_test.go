@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -18,15 +17,11 @@ func TestReadme(t *testing.T) {
 		t.Skip("needs a POSIX shell")
 	}
 	checkout := testkit.Checkout(t)
-	readme, err := os.ReadFile(filepath.Join(checkout, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(readme), 2)
-	if len(blocks) != 2 {
+	blocks := shellBlocks(t, filepath.Join(checkout, "README.md"))
+	if len(blocks) < 2 {
 		t.Fatal("found no two blocks of commands")
 	}
-	start, call := blocks[0][1], blocks[1][1]
+	start, call := blocks[0], blocks[1]
 	start, ok := strings.CutSuffix(start, " && ./my-server http\n")
 	if !ok || !strings.Contains(start, " ../my-server ") {
 		t.Fatalf("the first block is %q, want it to make ../my-server and serve it", start)

@@ -162,7 +162,12 @@ func parse(t *testing.T, message []byte) answer {
 // end of the test it gets SIGTERM and must end in peace.
 func (p project) serve(t *testing.T) string {
 	t.Helper()
-	port := freePort(t)
+	return p.serveAt(t, freePort(t))
+}
+
+// serveAt is serve at the port.
+func (p project) serveAt(t *testing.T, port string) string {
+	t.Helper()
 	c := p.command(context.WithoutCancel(t.Context()), p.binary, "http")
 	c.Env = append(c.Env, "WS_PORT="+port)
 	var log bytes.Buffer // read after ended alone

@@ -21,6 +21,7 @@ const (
 	enter = "\r"
 	ctrlC = "\x03"
 	ctrlD = "\x04"
+	down  = "\x1b[B"
 )
 
 // patience is how long a test waits for something that takes milliseconds.

@@ -22,7 +22,9 @@ type Answers struct {
 	Title       string `yaml:"title" json:"title"`
 	Description string `yaml:"description" json:"description"`
 	Port        int    `yaml:"port" json:"port"`
-	Auth        string `yaml:"auth" json:"auth"`           // none
+	Auth        string `yaml:"auth" json:"auth"`           // none, hs256, embedded, localKey or remoteJwks
+	Issuer      string `yaml:"issuer" json:"issuer"`       // of the identity provider; empty but for remoteJwks
+	JWKSURI     string `yaml:"jwksUri" json:"jwksUri"`     // likewise
 	CI          string `yaml:"ci" json:"ci"`               // github, gitlab, both or none
 	Transport   string `yaml:"transport" json:"transport"` // both, http or stdio
 	Examples    bool   `yaml:"examples" json:"examples"`
@@ -41,7 +43,7 @@ func Defaults(name string, r Release) Answers {
 		Title:       title,
 		Description: title + ", an MCP server.",
 		Port:        3000,
-		Auth:        "none",
+		Auth:        AuthNone,
 		CI:          "github",
 		Transport:   "both",
 		Examples:    true,
@@ -86,6 +88,9 @@ func Resolve(given map[string]string, r Release) (Answers, error) {
 	return a, bad.orNil()
 }
 
+// Issues reports whether the server's own keys make tokens, so that famcp can make one.
+func (a Answers) Issues() bool { return a.Auth != AuthNone && a.Auth != AuthRemoteJWKS }
+
 // Check reports every answer that breaks its rule, as [Violations].
 func (a Answers) Check() error {
 	var bad Violations
@@ -99,6 +104,9 @@ func (a Answers) Check() error {
 func (a Answers) byKey() map[string]any {
 	values := make(map[string]any, len(questions))
 	for _, q := range questions {
+		if !q.Applies(a) {
+			continue
+		}
 		switch p := q.field(&a).(type) {
 		case *int:
 			values[q.Key] = *p

@@ -134,6 +134,36 @@ func TestResolve(t *testing.T) {
 			given: map[string]string{"name": "demo", "title": "\u200b", "description": "\u2060 \u00ad", "author": "\ufeff"},
 			err:   "title (--title) must not be blank\ndescription (--description) must not be blank\nauthor (--author) must not be blank",
 		},
+		{
+			name:  "identity provider",
+			given: map[string]string{"name": "demo", "auth": "remoteJwks", "issuer": "https://login.example.com/", "jwksUri": "http://[::1]:8080/keys?tenant=a"},
+			want: func(a *Answers) {
+				a.Auth, a.Issuer, a.JWKSURI = "remoteJwks", "https://login.example.com/", "http://[::1]:8080/keys?tenant=a"
+			},
+		},
+		{
+			name:  "identity provider unknown",
+			given: map[string]string{"name": "demo", "auth": "remoteJwks"},
+			err: "issuer (--issuer) is missing; --auth remoteJwks needs a URL such as https://login.example.com/\n" +
+				"jwksUri (--jwks-uri) is missing; --auth remoteJwks needs a URL such as https://login.example.com/.well-known/jwks.json",
+		},
+		{
+			name:  "no addresses of a provider",
+			given: map[string]string{"name": "demo", "auth": "remoteJwks", "issuer": "login.example.com", "jwksUri": "https://me:secret@example.com/"},
+			err: "issuer (--issuer) must be a URL such as https://login.example.com/\n" +
+				"jwksUri (--jwks-uri) must hold neither user nor password",
+		},
+		{
+			name:  "an issuer has no query, a key set no fragment",
+			given: map[string]string{"name": "demo", "auth": "remoteJwks", "issuer": "https://example.com?a=b", "jwksUri": "https://example.com/#x"},
+			err: "issuer (--issuer) must have neither query nor fragment\n" +
+				"jwksUri (--jwks-uri) must have neither query nor fragment",
+		},
+		{
+			name:  "a provider that is not asked",
+			given: map[string]string{"name": "demo", "auth": "hs256", "issuer": "https://login.example.com/"},
+			err:   "issuer (--issuer) belongs to --auth remoteJwks only; leave it out",
+		},
 		{name: "no name", given: map[string]string{}, err: "name (--name) is missing; " + nameRule},
 		{name: "a bad name is one violation", given: map[string]string{"name": "ÄX"}, err: `name (--name) ` + nameRule + `, not "ÄX"`},
 		{
@@ -144,7 +174,7 @@ func TestResolve(t *testing.T) {
 		{
 			name:  "unknown key",
 			given: map[string]string{"name": "demo", "prot": "1"},
-			err:   "prot is not a question; the keys are name, module, title, description, port, transport, auth, ci, examples, license, author, runtime",
+			err:   "prot is not a question; the keys are name, module, title, description, port, transport, auth, issuer, jwksUri, ci, examples, license, author, runtime",
 		},
 	}
 	for _, tt := range tests {

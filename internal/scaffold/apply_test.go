@@ -540,3 +540,50 @@ func TestApplyDoesNotOverwriteWhatAppeared(t *testing.T) {
 		})
 	}
 }
+
+// Secrets are written for their owner alone, and into nothing that travels.
+func TestSecretsStayHere(t *testing.T) {
+	const text = "the-secret-of-this-machine"
+	dir := filepath.Join(realTempDir(t), "demo")
+	o := testOptions(dir)
+	o.Answers.Auth = AuthHS256
+	o.Secrets = []render.File{{Path: "config/local.yaml", Mode: 0o600, Owner: render.Secret, Data: []byte(text)}}
+	plan, err := PlanNew(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := plan.Apply(t.Context(), nil)
+	if err != nil || result.Commit == "" {
+		t.Fatalf("Apply = %+v, %v, want a commit", result, err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "config", "local.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := info.Mode().Perm(); mode != 0o600 && filepath.Separator == '/' {
+		t.Errorf("mode = %o, want 600", mode)
+	}
+	if list := git(t, dir, "ls-tree", "-r", "--name-only", "HEAD"); strings.Contains(list, "local.yaml") || !strings.Contains(list, "config/default.yaml") {
+		t.Errorf("committed:\n%s", list)
+	}
+	record, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(manifest.Path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(record, []byte("local.yaml")) || !bytes.Contains(record, []byte("auth: hs256")) {
+		t.Errorf("the record:\n%s", record)
+	}
+	base, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(manifest.BasePath)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := manifest.ReadBase(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if f.Path == "config/local.yaml" || bytes.Contains(f.Data, []byte(text)) {
+			t.Errorf("%s has the secret", f.Path)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/famcp/famcp/internal/scaffold/render"
 	"github.com/famcp/famcp/internal/scaffold/vcs"
@@ -38,7 +39,7 @@ func (p *Plan) firstCommit(r *Result) ([]render.File, error) {
 		Message:   commitMessage,
 		Author:    settings.Author,
 		Committer: settings.Committer,
-		Files:     p.Files,
+		Files:     slices.DeleteFunc(slices.Clone(p.Files), func(f render.File) bool { return f.Owner == render.Secret }),
 	}
 	var made []render.File
 	var err error

@@ -43,6 +43,7 @@ type NewOptions struct {
 	Runtime   fs.FS // source of the runtime, for the vendored one
 	Release   Release
 	Overlay   *overlay.Tree       // the team's own template, which lies over Templates; nil without one
+	Secrets   []render.File       // files of this machine, which git ignores: neither recorded nor committed
 	Git       bool                // make a repository and the first commit
 	Env       func(string) string // environment for git's identity and configuration; nil is an empty one
 	Now       func() time.Time    // time of the first commit; nil is [time.Now]
@@ -101,7 +102,7 @@ func project(o NewOptions) ([]render.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	files = append(files, written...)
+	files = slices.Concat(files, written, o.Secrets)
 	slices.SortFunc(files, byPath)
 	return files, nil
 }
@@ -178,6 +179,10 @@ func dataFor(a Answers) render.Data {
 	if a.Transport == "stdio" {
 		command = "stdio"
 	}
+	issuer := a.Issuer
+	if issuer == "" {
+		issuer = fmt.Sprintf("http://localhost:%d", a.Port)
+	}
 	return render.Data{
 		Name:           a.Name,
 		Module:         a.Module,
@@ -185,6 +190,15 @@ func dataFor(a Answers) render.Data {
 		Description:    a.Description,
 		Port:           a.Port,
 		Auth:           a.Auth,
+		Issuer:         issuer,
+		JWKSURI:        a.JWKSURI,
+		Protected:      a.Auth != AuthNone,
+		HS256:          a.Auth == AuthHS256,
+		Embedded:       a.Auth == AuthEmbedded,
+		LocalKey:       a.Auth == AuthLocalKey,
+		RemoteJWKS:     a.Auth == AuthRemoteJWKS,
+		Issues:         a.Issues(),
+		TokenVariable:  strings.ToUpper(strings.ReplaceAll(a.Name, "-", "_")) + "_TOKEN",
 		CI:             a.CI,
 		Transport:      a.Transport,
 		Examples:       a.Examples,

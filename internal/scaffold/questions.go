@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,13 +34,21 @@ type Question struct {
 	Help    string   // one sentence for --help
 	Kind    Kind     // how to ask
 	Choices []string // of a Choice, the default first
+	Notes   []string // what each of Choices means, where the word alone does not say it; or nil
 
 	field func(*Answers) any // *string, *int or *bool
 	rule  func(Answers) string
+	when  func(Answers) bool // whether there is anything to ask; nil is always
 }
 
 // Questions returns the table in the order in which people are asked.
 func Questions() []Question { return slices.Clone(questions) }
+
+// Applies reports whether a leaves q open at all: some questions follow from the answers to others.
+func (q Question) Applies(a Answers) bool { return q.when == nil || q.when(a) }
+
+// Conditional reports whether q follows from the answers to others.
+func (q Question) Conditional() bool { return q.when != nil }
 
 // Text is the answer to q in a, as a flag would spell it.
 func (q Question) Text(a Answers) string {
@@ -91,6 +100,10 @@ func ParseYes(text string) (bool, error) {
 func (q Question) Check(a Answers) error {
 	rule := ""
 	switch {
+	case !q.Applies(a):
+		if q.Text(a) != "" {
+			rule = "belongs to --auth remoteJwks only; leave it out"
+		}
 	case q.Kind == Choice && !slices.Contains(q.Choices, q.Text(a)):
 		rule = fmt.Sprintf("must be one of %s, not %q", strings.Join(q.Choices, ", "), q.Text(a))
 	case q.rule != nil:
@@ -158,9 +171,29 @@ var questions = []Question{
 	},
 	{
 		Key: "auth", Flag: "auth", Title: "Authentication", Kind: Choice,
-		Choices: []string{"none"},
-		Help:    "Authentication over HTTP.",
-		field:   func(a *Answers) any { return &a.Auth },
+		Choices: []string{AuthNone, AuthHS256, AuthEmbedded, AuthLocalKey, AuthRemoteJWKS},
+		Notes: []string{
+			"whoever is on this machine", "tokens, signed with a shared secret", "tokens, signed with a key that the server makes",
+			"tokens, signed with a key pair made now", "tokens of an identity provider",
+		},
+		Help:  "Who may call over HTTP: everybody on this machine, or who has a token (JWT) signed as said.",
+		field: func(a *Answers) any { return &a.Auth },
+	},
+	{
+		Key: "issuer", Flag: "issuer", Title: "Issuer of your identity provider", Kind: Text,
+		Help:  "With --auth remoteJwks: the issuer of the identity provider, as its tokens name it.",
+		field: func(a *Answers) any { return &a.Issuer },
+		rule:  func(a Answers) string { return checkURL(a.Issuer, "such as https://login.example.com/", false) },
+		when:  remote,
+	},
+	{
+		Key: "jwksUri", Flag: "jwks-uri", Title: "URL of its key set (JWKS)", Kind: Text,
+		Help:  "With --auth remoteJwks: the URL of the provider's key set, the jwks_uri of its metadata.",
+		field: func(a *Answers) any { return &a.JWKSURI },
+		rule: func(a Answers) string {
+			return checkURL(a.JWKSURI, "such as https://login.example.com/.well-known/jwks.json", true)
+		},
+		when: remote,
 	},
 	{
 		Key: "ci", Flag: "ci", Title: "Continuous integration", Kind: Choice,
@@ -192,6 +225,17 @@ var questions = []Question{
 		field:   func(a *Answers) any { return &a.Runtime },
 	},
 }
+
+// The answers to the question auth, as the configuration of a server names them.
+const (
+	AuthNone       = "none"
+	AuthHS256      = "hs256"
+	AuthEmbedded   = "embedded"
+	AuthLocalKey   = "localKey"
+	AuthRemoteJWKS = "remoteJwks"
+)
+
+func remote(a Answers) bool { return a.Auth == AuthRemoteJWKS }
 
 const nameRule = "must be 1 to 63 lower case letters, digits and dashes, beginning with a letter and not ending with a dash"
 
@@ -275,6 +319,23 @@ func checkLine(text string, minLen, maxLen int) string {
 	shows := func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
 	if (minLen > 0 || text != "") && !strings.ContainsFunc(text, shows) {
 		return "must not be blank"
+	}
+	return ""
+}
+
+// checkURL holds text to an absolute http or https URL; example reads on from "want a URL".
+func checkURL(text, example string, query bool) string {
+	if text == "" {
+		return "is missing; --auth remoteJwks needs a URL " + example
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || checkLine(text, 1, 1000) != "":
+		return "must be a URL " + example // without repeating it: it may hold a password
+	case u.User != nil:
+		return "must hold neither user nor password"
+	case u.Fragment != "" || !query && (u.RawQuery != "" || u.ForceQuery):
+		return "must have neither query nor fragment"
 	}
 	return ""
 }

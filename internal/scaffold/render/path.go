@@ -43,5 +43,6 @@ var reserved = []struct{ path, why string }{
 	{"go.work", "would change which modules the project is built from"},
 	{"vendor", "would change which modules the project is built from"},
 	{"config/local.yaml", "is a machine's own, and may hold secrets"},
+	{"keys", "is a machine's own, and may hold secrets"},
 	{".env", "is a machine's own, and may hold secrets"},
 }

@@ -22,6 +22,12 @@ type Data struct {
 	GoVersion                            string // language version without patch, such as "1.26"
 	HTTP, Stdio                          bool   // transports to document and deploy
 	GitHub, GitLab                       bool   // continuous integration to set up
+	Issuer, JWKSURI                      string // of tokens; the latter of RemoteJWKS
+	Protected                            bool   // any authentication; one of the next four is set with it
+	HS256, Embedded, LocalKey            bool
+	RemoteJWKS                           bool
+	Issues                               bool   // famcp token can make tokens: Protected, and not RemoteJWKS
+	TokenVariable                        string // where clients look for a token, such as MY_SERVER_TOKEN
 	DefaultCommand                       string // what the binary does without arguments: http or stdio
 	Command                              string // name of the binary
 }

@@ -236,7 +236,7 @@ func TestMainPrintsErrors(t *testing.T) {
 		},
 		{
 			name: "authentication", args: []string{"new", "demo", "--auth", "jwt"}, code: 2,
-			want: "famcp: auth (--auth) \"jwt\" is not in this version; servers without authentication are: --auth none\n",
+			want: "famcp: auth (--auth) must be one of none, hs256, embedded, localKey, remoteJwks, not \"jwt\"\n",
 		},
 	}
 	for _, tt := range tests {

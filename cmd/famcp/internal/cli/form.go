@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/huh/v2"
@@ -42,8 +43,10 @@ func askOpen(ctx context.Context, opts *newOptions, given map[string]string) err
 	}
 	iv := &interview{opts: opts, given: given}
 	var open []scaffold.Question
+	_, authGiven := given["auth"]
 	for _, q := range scaffold.Questions() {
-		if _, answered := given[q.Key]; !answered && hasChoice(q, opts.Release) {
+		_, answered := given[q.Key]
+		if !answered && hasChoice(q, opts.Release) && (!authGiven || iv.applies(q, nil)) {
 			open = append(open, q)
 		}
 	}
@@ -97,23 +100,37 @@ func hasChoice(q scaffold.Question, r scaffold.Release) bool {
 
 // fallback is the default of q, given the answers so far and those in more.
 func (iv *interview) fallback(q scaffold.Question, more map[string]string) string {
+	so := maps.Clone(more)
+	delete(so, q.Key)
+	return q.Text(iv.answers(so))
+}
+
+// answers are what the answers so far and those in more amount to.
+func (iv *interview) answers(more map[string]string) scaffold.Answers {
 	so := maps.Clone(iv.given)
 	for key, text := range more {
 		if text != "" {
 			so[key] = text
 		}
 	}
-	delete(so, q.Key)
 	if so["name"] == "" && iv.opts.Dir != "" {
 		so["name"], _ = scaffold.NameFromDir(iv.opts.Dir) // else there is no default
 	}
 	answers, _ := scaffold.Resolve(so, iv.opts.Release) // broken answers are reported where they are given
-	return q.Text(answers)
+	return answers
+}
+
+// applies reports whether q is open, given the answers so far and those in more.
+func (iv *interview) applies(q scaffold.Question, more map[string]string) bool {
+	return q.Applies(iv.answers(more))
 }
 
 // check reports whether text answers q.
 func (iv *interview) check(q scaffold.Question, text string) error {
 	var a scaffold.Answers
+	if q.Conditional() {
+		a.Auth = scaffold.AuthRemoteJWKS // or it would not be asked
+	}
 	err := q.Set(&a, text)
 	if err == nil {
 		err = q.Check(a)
@@ -130,55 +147,99 @@ func (iv *interview) check(q scaffold.Question, text string) error {
 
 // form asks on pages that are drawn on standard error.
 func (iv *interview) form(ctx context.Context, open []scaffold.Question) error {
-	texts := map[string]string{}
+	texts := &sheet{texts: map[string]string{}}
 	var groups []*huh.Group
-	for page := range slices.Chunk(open, fieldsPerPage) {
+	add := func(questions []scaffold.Question) *huh.Group {
 		var fields []huh.Field
-		for _, q := range page {
+		for _, q := range questions {
 			fields = append(fields, iv.field(q, texts))
 		}
 		groups = append(groups, huh.NewGroup(fields...))
+		return groups[len(groups)-1]
 	}
+	// What follows from an answer gets a page of its own, behind that of the answer.
+	var page, following []scaffold.Question
+	flush := func() {
+		if len(page) > 0 {
+			add(page)
+		}
+		if q := following; len(q) > 0 {
+			add(q).WithHideFunc(func() bool { return !iv.applies(q[0], texts.snapshot()) })
+		}
+		page, following = nil, nil
+	}
+	for _, q := range open {
+		if q.Conditional() {
+			following = append(following, q)
+		} else if page = append(page, q); len(page) == fieldsPerPage {
+			flush()
+		}
+	}
+	flush()
 	if err := runForm(ctx, iv.opts.IO, groups...); err != nil {
 		return err
 	}
-	for key, text := range texts {
-		if text != "" {
-			iv.given[key] = text
+	answers := texts.snapshot()
+	open = slices.DeleteFunc(open, func(q scaffold.Question) bool { return !iv.applies(q, answers) })
+	for _, q := range open {
+		if text := answers[q.Key]; text != "" {
+			iv.given[q.Key] = text
 		}
 	}
 	return nil
 }
 
-func (iv *interview) field(q scaffold.Question, texts map[string]string) huh.Field {
-	answer := &answerCell{texts: texts, key: q.Key}
+func (iv *interview) field(q scaffold.Question, texts *sheet) huh.Field {
+	answer := &answerCell{sheet: texts, key: q.Key}
 	switch q.Kind {
 	case scaffold.Choice:
-		answer.Set(iv.fallback(q, texts))
-		return huh.NewSelect[string]().Title(q.Title).Options(huh.NewOptions(q.Choices...)...).Accessor(answer)
+		answer.Set(iv.fallback(q, nil))
+		options := huh.NewOptions(q.Choices...)
+		for i, note := range q.Notes {
+			options[i].Key += ": " + note
+		}
+		return huh.NewSelect[string]().Title(q.Title).Options(options...).Accessor(answer)
 	case scaffold.Switch:
-		answer.Set(iv.fallback(q, texts))
+		answer.Set(iv.fallback(q, nil))
 		return huh.NewConfirm().Title(q.Title).Inline(true).Accessor(switchCell{answer})
 	default:
 		return huh.NewInput().Title(q.Title).Accessor(answer).
-			PlaceholderFunc(func() string { return iv.fallback(q, texts) }, texts).
+			PlaceholderFunc(func() string { return iv.fallback(q, texts.snapshot()) }, texts.texts).
 			Validate(func(text string) error {
 				if text == "" {
-					text = iv.fallback(q, texts)
+					text = iv.fallback(q, texts.snapshot())
 				}
 				return iv.check(q, text)
 			})
 	}
 }
 
-// answerCell lets a field of a form write into a map.
-type answerCell struct {
+// sheet is what has been written into a form. The form's loop alone writes it,
+// and placeholders are made beside that.
+type sheet struct {
+	mu    sync.Mutex
 	texts map[string]string
+}
+
+func (s *sheet) snapshot() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.texts)
+}
+
+// answerCell lets a field of a form write into a sheet.
+type answerCell struct {
+	sheet *sheet
 	key   string
 }
 
-func (c *answerCell) Get() string     { return c.texts[c.key] }
-func (c *answerCell) Set(text string) { c.texts[c.key] = strings.TrimSpace(text) }
+func (c *answerCell) Get() string { return c.sheet.texts[c.key] }
+
+func (c *answerCell) Set(text string) {
+	c.sheet.mu.Lock()
+	defer c.sheet.mu.Unlock()
+	c.sheet.texts[c.key] = strings.TrimSpace(text)
+}
 
 // switchCell is the yes or no in an [answerCell].
 type switchCell struct{ *answerCell }
@@ -210,6 +271,9 @@ func runForm(ctx context.Context, io *iostreams.IOStreams, groups ...*huh.Group)
 // of the input for consent.
 func (iv *interview) lines(ctx context.Context, open []scaffold.Question) error {
 	for _, q := range open {
+		if !iv.applies(q, nil) {
+			continue
+		}
 		prompt, fallback := q.Title, iv.fallback(q, nil)
 		switch q.Kind {
 		case scaffold.Choice:

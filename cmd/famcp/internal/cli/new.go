@@ -9,12 +9,14 @@ import (
 	"maps"
 	"os"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/famcp/famcp/cmd/famcp/internal/iostreams"
 	"github.com/famcp/famcp/cmd/famcp/internal/verify"
+	"github.com/famcp/famcp/internal/runtime/token"
 	"github.com/famcp/famcp/internal/scaffold"
 	"github.com/famcp/famcp/internal/scaffold/overlay"
 )
@@ -29,6 +31,7 @@ type newOptions struct {
 	Templates fs.FS
 	Runtime   fs.FS
 	Getenv    func(string) string
+	Environ   []string
 
 	Dir      string
 	Given    map[string]string // answers by key, from flags
@@ -49,6 +52,7 @@ func newNewCmd(app *App, run func(context.Context, *newOptions) error) *cobra.Co
 		Templates: app.Templates,
 		Runtime:   app.Runtime,
 		Getenv:    app.Getenv,
+		Environ:   app.Environ,
 		Given:     map[string]string{},
 	}
 	cmd := &cobra.Command{
@@ -67,9 +71,13 @@ is ever overwritten.
 
 --template lays a team's own files over the project: those of a directory, or of
 a git repository at a branch, tag or commit. They may be .tmpl files like those
-of famcp; nothing in them is run.`,
+of famcp; nothing in them is run.
+
+With --auth hs256 or localKey the secret or key pair of this machine is made,
+too, in files that git ignores and only you can read.`,
 		Example: `  famcp new my-server
   famcp new my-server --yes
+  famcp new my-server --yes --auth hs256
   famcp new . --module github.com/acme/weather --ci gitlab --license none
   famcp new my-server --answers answers.yaml --dry-run --json
   famcp new my-server --yes --template https://github.com/acme/mcp-template.git@v2`,
@@ -174,9 +182,6 @@ func (o *newOptions) given() (map[string]string, error) {
 		}
 	}
 	maps.Copy(given, o.Given)
-	if auth, ok := given["auth"]; ok && auth != "none" {
-		return nil, usagef("auth (--auth) %q is not in this version; servers without authentication are: --auth none", auth)
-	}
 	return given, nil
 }
 
@@ -188,6 +193,10 @@ func (o *newOptions) plan(ctx context.Context, answers scaffold.Answers) (*scaff
 	}
 	progress := o.IO.StartProgress("Rendering the project")
 	defer progress.Stop()
+	secrets, err := newSecrets(answers)
+	if err != nil {
+		return nil, err
+	}
 	plan, err := scaffold.PlanNew(ctx, scaffold.NewOptions{
 		Dir:       o.Dir,
 		Answers:   answers,
@@ -195,6 +204,7 @@ func (o *newOptions) plan(ctx context.Context, answers scaffold.Answers) (*scaff
 		Runtime:   o.Runtime,
 		Release:   o.Release,
 		Overlay:   tree,
+		Secrets:   secrets,
 		Git:       !o.NoGit,
 		Env:       o.Getenv,
 	})
@@ -224,7 +234,25 @@ func (o *newOptions) apply(ctx context.Context, plan *scaffold.Plan) (*scaffold.
 }
 
 func (o *newOptions) verify(ctx context.Context, a scaffold.Answers, dir string) ([]verify.Step, error) {
-	return runVerify(ctx, o.IO, verify.Options{Dir: dir, Name: a.Name, HTTP: a.Transport != "stdio", Stdio: a.Transport != "http"})
+	var makeToken func() (string, error)
+	if a.Issues() {
+		makeToken = func() (string, error) {
+			tokens, err := openTokens(&project{Dir: dir, Name: a.Name}, o.Environ, o.IO)
+			if err != nil {
+				return "", err
+			}
+			raw, _, err := tokens.Issue(token.Grant{Subject: "famcp-verify", TTL: 5 * time.Minute})
+			return raw, err
+		}
+	}
+	return runVerify(ctx, o.IO, verify.Options{
+		Dir:       dir,
+		Name:      a.Name,
+		HTTP:      a.Transport != "stdio",
+		Stdio:     a.Transport != "http",
+		Protected: a.Auth != scaffold.AuthNone,
+		Token:     makeToken,
+	})
 }
 
 // runVerify shows each step as it ends: here the person waits for minutes.

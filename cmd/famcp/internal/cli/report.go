@@ -13,6 +13,7 @@ import (
 	"github.com/famcp/famcp/cmd/famcp/internal/iostreams"
 	"github.com/famcp/famcp/cmd/famcp/internal/verify"
 	"github.com/famcp/famcp/internal/scaffold"
+	"github.com/famcp/famcp/internal/scaffold/render"
 )
 
 // starterCall calls the first starter tool of the template.
@@ -180,6 +181,15 @@ func (r *report) done(io *iostreams.IOStreams) {
 	if r.Git.Hint != "" {
 		fmt.Fprintf(io.Err, "  %s\n", r.Git.Hint)
 	}
+	var secrets []string
+	for _, f := range r.Files {
+		if f.Owner == string(render.Secret) {
+			secrets = append(secrets, f.Path)
+		}
+	}
+	if len(secrets) > 0 {
+		fmt.Fprintf(io.Err, "  For this machine alone, and ignored by git: %s\n", strings.Join(secrets, ", "))
+	}
 }
 
 // plan lists every file and what would be committed.
@@ -201,7 +211,9 @@ func (r *report) summary(w io.Writer) {
 	row := func(label, text string) { fmt.Fprintf(w, "  %-15s %s\n", label, text) }
 	fmt.Fprintf(w, "In %s:\n", r.Target.Dir)
 	for _, q := range scaffold.Questions() {
-		row(q.Key, cmp.Or(q.Text(r.Answers), "-"))
+		if q.Applies(r.Answers) {
+			row(q.Key, cmp.Or(q.Text(r.Answers), "-"))
+		}
 	}
 	if t := r.Template; t != nil {
 		row("template", fmt.Sprintf("%s, %d of the files", t.name(), t.Files))
@@ -229,6 +241,9 @@ func nextCommands(dir string, a scaffold.Answers) []string {
 		next = append(next, "./"+a.Name+" tools")
 	default:
 		next = append(next, "./"+a.Name+" http")
+	}
+	if a.Issues() && a.Transport != "stdio" {
+		next = append(next, "famcp token --subject me --ttl 12h")
 	}
 	return next
 }

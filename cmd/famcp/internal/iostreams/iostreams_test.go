@@ -71,20 +71,22 @@ func TestCanPromptNeedsThreeTerminals(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	tests := []struct {
-		name string
-		tty  bool
-		work time.Duration
-		want []string // in this order
+		name  string
+		tty   bool
+		color bool
+		work  time.Duration
+		want  []string // in this order
 	}{
-		{name: "quick work is silent", tty: true, work: 200 * time.Millisecond},
-		{name: "slow work shows the running phase", tty: true, work: time.Second, want: []string{"first", "second", eraseLine}},
-		{name: "a pipe gets nothing", tty: false, work: time.Second},
+		{name: "quick work is silent", tty: true, color: true, work: 200 * time.Millisecond},
+		{name: "slow work shows the running phase", tty: true, color: true, work: time.Second, want: []string{"first", "second", eraseLine}},
+		{name: "a pipe gets nothing", tty: false, color: true, work: time.Second},
+		{name: "without colour there are no escape sequences", tty: true, work: time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, out, errOut := Test("")
-				s.OutTTY, s.ErrTTY = tt.tty, tt.tty
+				s.OutTTY, s.ErrTTY, s.Color = tt.tty, tt.tty, tt.color
 				p := s.StartProgress("first")
 				time.Sleep(tt.work / 2)
 				p.Phase("second")

@@ -16,7 +16,7 @@ const (
 var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
 // Progress is a spinner on standard error with the name of the running phase.
-// It shows itself only on a terminal, and only once the work has taken 300 ms;
+// It shows itself only on a terminal with colour, and only once the work has taken 300 ms;
 // anywhere else it writes nothing. Its methods may be called concurrently.
 type Progress struct {
 	io   *IOStreams
@@ -32,7 +32,7 @@ type Progress struct {
 // else to a terminal.
 func (s *IOStreams) StartProgress(phase string) *Progress {
 	p := &Progress{io: s, phase: phase, quit: make(chan struct{}), done: make(chan struct{})}
-	if !s.OutTTY || !s.ErrTTY || s.Accessible || s.Unattended {
+	if !s.OutTTY || !s.ErrTTY || s.Accessible || s.Unattended || !s.Color {
 		close(p.done)
 		return p
 	}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,6 +62,18 @@ func modern(ctx context.Context, l link) error {
 		"io.modelcontextprotocol/clientCapabilities": map[string]any{},
 	}))
 }
+
+// refused makes a call that has to be refused for want of credentials.
+func refused(ctx context.Context, l link) error {
+	err := modern(ctx, l)
+	var status *statusError
+	if errors.As(err, &status) && status.code == http.StatusUnauthorized {
+		return nil
+	}
+	return fmt.Errorf("the server does not ask for a token: want HTTP 401, got %w", cmp.Or(err, errAnswered))
+}
+
+var errAnswered = errors.New("an answer")
 
 // An ask function sends a request and decodes its result.
 type ask func(method string, params map[string]any, result any) error
@@ -196,8 +209,17 @@ func (s schema) example() any {
 // server opens.
 type httpLink struct {
 	url     string
+	token   string // empty sends none
 	session string
 }
+
+// statusError is an answer of HTTP that carries none of the protocol.
+type statusError struct {
+	code int
+	text string // status and body
+}
+
+func (e *statusError) Error() string { return "HTTP " + e.text }
 
 func (l *httpLink) send(ctx context.Context, m message) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -226,7 +248,7 @@ func (l *httpLink) send(ctx context.Context, m message) (json.RawMessage, error)
 		return nil, err
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
-		return nil, fmt.Errorf("HTTP %s: %s", resp.Status, bytes.TrimSpace(text))
+		return nil, &statusError{resp.StatusCode, fmt.Sprintf("%s: %s", resp.Status, bytes.TrimSpace(text))}
 	}
 	if m.ID == 0 {
 		return nil, nil
@@ -238,6 +260,9 @@ func (l *httpLink) send(ctx context.Context, m message) (json.RawMessage, error)
 }
 
 func (l *httpLink) setHeaders(h http.Header, m message) {
+	if l.token != "" {
+		h.Set("Authorization", "Bearer "+l.token)
+	}
 	if _, ok := m.Params["_meta"]; ok {
 		h.Set("MCP-Protocol-Version", modernRevision)
 		h.Set("Mcp-Method", m.Method)

@@ -24,6 +24,9 @@ type Options struct {
 	HTTP  bool   // call it over HTTP
 	Stdio bool   // call it over stdio
 
+	Protected bool                   // it answers nobody without a token over HTTP
+	Token     func() (string, error) // makes one, once the server was built; nil when only somebody else can
+
 	Begin func(name string) // called before each step
 	End   func(Step)        // called after each step
 }
@@ -118,15 +121,18 @@ func (p *project) calls(o Options) []task {
 	var tasks []task
 	if o.HTTP {
 		const again = "go run . http"
-		tasks = append(tasks,
-			task{"start " + o.Name + " http", again, p.startHTTP},
-			task{"call over HTTP, " + legacyRevision, again, func(ctx context.Context) error {
-				return legacy(ctx, &httpLink{url: p.url})
-			}},
-			task{"call over HTTP, " + modernRevision, again, func(ctx context.Context) error {
-				return modern(ctx, &httpLink{url: p.url})
-			}},
-		)
+		tasks = append(tasks, task{"start " + o.Name + " http", again, p.startHTTP})
+		if o.Protected {
+			tasks = append(tasks, task{"call over HTTP without a token", again, func(ctx context.Context) error {
+				return refused(ctx, &httpLink{url: p.url})
+			}})
+		}
+		if !o.Protected || o.Token != nil {
+			tasks = append(tasks,
+				task{"call over HTTP, " + legacyRevision, again, func(ctx context.Context) error { return p.callHTTP(ctx, o, legacy) }},
+				task{"call over HTTP, " + modernRevision, again, func(ctx context.Context) error { return p.callHTTP(ctx, o, modern) }},
+			)
+		}
 	}
 	if o.Stdio {
 		const again = "go run . stdio"
@@ -136,6 +142,18 @@ func (p *project) calls(o Options) []task {
 		)
 	}
 	return tasks
+}
+
+// callHTTP has a conversation over HTTP, with a token when the server wants one.
+func (p *project) callHTTP(ctx context.Context, o Options, talk func(context.Context, link) error) error {
+	l := &httpLink{url: p.url}
+	if o.Protected {
+		var err error
+		if l.token, err = o.Token(); err != nil {
+			return fmt.Errorf("making a token: %w", err)
+		}
+	}
+	return talk(ctx, l)
 }
 
 func (p *project) close() {

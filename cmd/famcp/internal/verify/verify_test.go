@@ -18,6 +18,8 @@ var all = []string{
 	"call over stdio, 2025-11-25", "call over stdio, 2026-07-28",
 }
 
+var protected = []string{all[3], "call over HTTP without a token", all[4], all[5]}
+
 func TestRun(t *testing.T) {
 	dir := toy(t)
 	options := Options{Dir: dir, Name: "server", HTTP: true, Stdio: true, Begin: func(string) {}, End: func(Step) {}}
@@ -56,6 +58,7 @@ func TestCalls(t *testing.T) {
 		fault string
 		http  bool
 		stdio bool
+		token string   // of a protected server; "none" when nobody here can make one
 		steps []string // taken; with wantErr the last one failed
 		// in the error of the last step
 		wantErr string
@@ -67,6 +70,12 @@ func TestCalls(t *testing.T) {
 		{name: "another revision", fault: "old", http: true, steps: all[3:5], wantErr: `chose revision "2024-11-05"`},
 		{name: "one era only", fault: "legacy only", http: true, steps: all[3:6], wantErr: "error -32022"},
 		{name: "the tool fails", fault: "tool", http: true, steps: all[3:5], wantErr: "tool search failed: out of order"},
+		{name: "a token", fault: "protected", http: true, token: "good", steps: protected},
+		{name: "nobody here makes a token", fault: "protected", http: true, token: "none", steps: protected[:2]},
+		{name: "the token is refused", fault: "protected", http: true, token: "bad", steps: protected[:3], wantErr: "HTTP 401"},
+		{name: "refused for another reason", fault: "sick", http: true, token: "good", steps: protected[:2], wantErr: "want HTTP 401, got tools/list: HTTP 503"},
+		{name: "the token is not made", fault: "protected", http: true, token: "fails", steps: protected[:3], wantErr: "making a token: no key"},
+		{name: "no token is asked for", http: true, token: "good", steps: protected[:2], wantErr: "does not ask for a token: want HTTP 401, got an answer"},
 		{name: "chatter on standard output", fault: "chatter", stdio: true, steps: all[6:7], wantErr: "something else than messages"},
 		{name: "does not end with its input", fault: "stays", stdio: true, steps: all[6:7], wantErr: "did not end"},
 	}
@@ -79,6 +88,15 @@ func TestCalls(t *testing.T) {
 			}
 			defer p.close()
 			o := Options{Dir: p.dir, Name: "server", HTTP: tt.http, Stdio: tt.stdio, Begin: func(string) {}, End: func(Step) {}}
+			o.Protected = tt.token != ""
+			if o.Protected && tt.token != "none" {
+				o.Token = func() (string, error) {
+					if tt.token == "fails" {
+						return "", errors.New("no key")
+					}
+					return tt.token, nil
+				}
+			}
 			steps, err := o.take(t.Context(), p.calls(o))
 			var names []string
 			for _, s := range steps {

@@ -60,6 +60,14 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	if fault == "sick" {
+		http.Error(w, "down", http.StatusServiceUnavailable)
+		return
+	}
+	if sent := r.Header.Get("Authorization"); fault == "protected" && sent != "Bearer good" {
+		http.Error(w, "no token", http.StatusUnauthorized)
+		return
+	}
 	if m.Method == "initialize" {
 		w.Header().Set("Mcp-Session-Id", "s1")
 	}
