@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,17 +24,22 @@ func TestJSONFields(t *testing.T) {
 	tests := []struct {
 		name string
 		args string
+		in   string // below where the first project is made
 		want []string
 	}{
 		{name: "new", args: "new demo --json", want: planned},
 		{name: "dry run", args: "new other --json --dry-run", want: planned},
+		{name: "add", args: "add tool x --risk read-only --description x --json", in: "demo", want: strings.Fields(`
+			dir dryRun files files.change files.path kind name notes registration registration.file registration.line schema`)},
+		{name: "add, dry run", args: "add tool y --risk read-only --description y --json --dry-run", in: "demo", want: strings.Fields(`
+			dir dryRun files files.change files.path kind name notes patch registration registration.file registration.line schema`)},
 		{name: "version", args: "version --json", want: strings.Fields("arch commit go os schema version")},
 	}
 	dir := t.TempDir()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := exec.Command("famcp", strings.Fields(tt.args)...)
-			c.Dir = dir
+			c.Dir = filepath.Join(dir, tt.in)
 			c.Stderr = new(bytes.Buffer)
 			out, err := c.Output()
 			if err != nil {

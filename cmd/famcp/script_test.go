@@ -69,6 +69,10 @@ func TestHelp(t *testing.T) {
 		{name: "token", args: []string{"token", "--help"}},
 		{name: "token-keys", args: []string{"token", "keys", "--help"}},
 		{name: "token-inspect", args: []string{"token", "inspect", "--help"}},
+		{name: "add", args: []string{"add", "--help"}},
+		{name: "add-tool", args: []string{"add", "tool", "--help"}},
+		{name: "add-prompt", args: []string{"add", "prompt", "--help"}},
+		{name: "add-resource", args: []string{"add", "resource", "--help"}},
 		{name: "version", args: []string{"version", "--help"}},
 		{name: "exit-codes", args: []string{"help", "exit-codes"}},
 	}

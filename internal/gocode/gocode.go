@@ -62,11 +62,12 @@ type loader struct {
 	fset    *token.FileSet
 	read    func(name string) ([]byte, bool) // by the name that parsed files have
 	list    func(importPath string) (names []string, ok bool)
+	bodies  func(importPath string) bool // whether to look into functions
 	loaded  map[string]*Package
 	loading map[string]bool
 }
 
-var errUnknown = errors.New("not read")
+var errUnknown = errors.New("its source is not at hand")
 
 // Import implements [types.Importer]. Of what fails to be imported go/types knows nothing, and says nothing.
 func (l *loader) Import(importPath string) (*types.Package, error) {
@@ -86,7 +87,10 @@ func (l *loader) load(importPath string) (*Package, error) {
 		return p, nil
 	}
 	names, ok := l.list(importPath)
-	if !ok || l.loading[importPath] {
+	switch {
+	case l.loading[importPath]:
+		return nil, errors.New("import cycle")
+	case !ok:
 		return nil, errUnknown
 	}
 	l.loading[importPath] = true
@@ -101,7 +105,7 @@ func (l *loader) load(importPath string) (*Package, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, errUnknown
+		return nil, errors.New("no Go files")
 	}
 	p := l.check(importPath, files)
 	l.loaded[importPath] = p
@@ -132,7 +136,14 @@ func (l *loader) check(importPath string, files []*ast.File) *Package {
 		Scopes:       map[ast.Node]*types.Scope{},
 		FileVersions: map[*ast.File]string{},
 	}}
-	config := types.Config{Importer: l, FakeImportC: true, Error: func(err error) { p.Errors = append(p.Errors, err) }, Sizes: types.SizesFor("gc", "amd64")}
+	config := types.Config{
+		Importer: l, FakeImportC: true, Sizes: types.SizesFor("gc", "amd64"), IgnoreFuncBodies: !l.bodies(importPath),
+		Error: func(err error) {
+			if !strings.HasSuffix(err.Error(), "("+errUnknown.Error()+")") {
+				p.Errors = append(p.Errors, err)
+			}
+		},
+	}
 	p.Types, _ = config.Check(importPath, l.fset, files, p.Info) // its errors are kept
 	return p
 }
@@ -142,6 +153,9 @@ type Source struct {
 	Module       string            // path of its module
 	Files        map[string][]byte // Go files by slash-separated path
 	Dependencies map[string]fs.FS  // source of modules that it uses, by their path
+	// Deep looks into the functions and the internal packages of Dependencies as well. Without, what their public
+	// packages declare is known, which is enough to check code that uses them.
+	Deep bool
 }
 
 // Program is the code of a project with its types.
@@ -201,6 +215,10 @@ func newLoader(source Source, byDir map[string][]string) *loader {
 		}
 		return "", "", false
 	}
+	l.bodies = func(importPath string) bool {
+		_, _, ok := dependency(importPath)
+		return !ok || source.Deep
+	}
 	l.read = func(name string) ([]byte, bool) {
 		root, rest, ok := dependency(name)
 		if !ok {
@@ -212,10 +230,10 @@ func newLoader(source Source, byDir map[string][]string) *loader {
 	}
 	l.list = func(importPath string) ([]string, bool) {
 		if dir, ok := Inside(importPath, source.Module); ok {
-			return byDir[dir], len(byDir[dir]) > 0
+			return byDir[dir], true
 		}
 		root, dir, ok := dependency(importPath)
-		if !ok {
+		if !ok || !source.Deep && slices.Contains(strings.Split(dir, "/"), "internal") {
 			return nil, false
 		}
 		entries, err := fs.ReadDir(source.Dependencies[root], dir)
@@ -243,11 +261,9 @@ func Inside(importPath, root string) (string, bool) {
 
 // Excluded reports whether a file is left out of a build for linux on amd64 without tags of its own.
 func Excluded(name string, src []byte) bool {
-	words := strings.Split(strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".go"), "_test"), "_")
-	for _, w := range words[1:] {
-		if otherSystems[w] {
-			return true
-		}
+	words := strings.Split(strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".go"), "_test"), "_")[1:]
+	if n := len(words); n > 0 && (otherSystems[words[n-1]] || n > 1 && words[n-1] == "amd64" && otherSystems[words[n-2]]) {
+		return true
 	}
 	for line := range strings.Lines(string(src)) {
 		line = strings.TrimSpace(line)

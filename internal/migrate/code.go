@@ -20,7 +20,7 @@ func (t *tree) program() *gocode.Program {
 			files[name] = t.now[name]
 		}
 		t.code = gocode.Load(gocode.Source{
-			Module: t.project.Module, Files: files, Dependencies: map[string]fs.FS{runtimeModule: t.project.Runtime},
+			Module: t.project.Module, Files: files, Dependencies: map[string]fs.FS{runtimeModule: t.project.Runtime}, Deep: true,
 		})
 	}
 	return t.code

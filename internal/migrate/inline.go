@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -96,7 +97,7 @@ func marks(doc *ast.CommentGroup) bool {
 	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool { return c.Text == "//go:fix inline" })
 }
 
-// inlineNames replaces until there is nothing to replace, and takes it all back where it would break a package.
+// inlineNames replaces until there is nothing to replace, and puts a package back that would break by it.
 func (t *tree) inlineNames(marked []string) error {
 	before := typeErrors(t.packages(runtimeModule, marked...))
 	saved := t.save()
@@ -111,13 +112,21 @@ func (t *tree) inlineNames(marked []string) error {
 			break
 		}
 	}
-	for name, n := range typeErrors(t.program().Packages) {
-		if n > before[name] {
-			// Nobody is helped by a name of today in code that does not compile.
-			t.restore(saved)
-			faults = append(faults, fault{text: "the names of the runtime that were replaced could not be replaced here; build, and replace what is reported as deprecated"})
-			break
+	for _, p := range t.program().Packages {
+		if len(p.Errors) <= before[p.Path] {
+			continue
 		}
+		// Nobody is helped by a name of today in code that does not compile.
+		names := map[string]bool{}
+		for _, file := range p.Files {
+			names[p.Name(file.FileStart)] = true
+		}
+		if !t.restore(saved, names) {
+			continue // it is broken by what changed elsewhere
+		}
+		faults = slices.DeleteFunc(faults, func(f fault) bool { return names[f.name] })
+		faults = append(faults, fault{name: p.Name(p.Files[0].FileStart), text: "this package would not compile with the names that replace deprecated ones, and was left alone; " +
+			"replace them by hand: " + strings.Join(marked, ", ")})
 	}
 	for _, f := range faults {
 		t.note(f.name, f.line, f.text)
@@ -125,6 +134,7 @@ func (t *tree) inlineNames(marked []string) error {
 	return nil
 }
 
+// typeErrors counts them by package.
 func typeErrors(pkgs []*gocode.Package) map[string]int {
 	n := map[string]int{}
 	for _, p := range pkgs {
@@ -516,6 +526,14 @@ func (t *tree) save() saved {
 	return saved{maps.Clone(t.now), shifts, len(t.changes)}
 }
 
-func (t *tree) restore(s saved) {
-	t.now, t.shifts, t.changes, t.code = s.now, s.shifts, t.changes[:s.changes], nil
+// restore puts back some files, and reports whether any of them was different.
+func (t *tree) restore(s saved, names map[string]bool) bool {
+	changed := false
+	for name := range names {
+		changed = changed || !bytes.Equal(t.now[name], s.now[name])
+		t.now[name], t.shifts[name] = s.now[name], s.shifts[name]
+	}
+	t.changes = append(t.changes[:s.changes:s.changes], slices.DeleteFunc(t.changes[s.changes:], func(c Change) bool { return names[c.Path] })...)
+	t.code = nil
+	return changed
 }

@@ -293,8 +293,42 @@ func replaceNotFoundCode(t *tree) error {
 		if len(edits) == 0 {
 			return nil
 		}
+		edits = s.dropUnused(mcpPackage, jsonrpcPackage, edits, len(changes))
 		return t.apply(s.name, edits, changes...)
 	})
+}
+
+// dropUnused removes the import of a package that loses so many uses when those are all it has. An import of another
+// package that edits add takes its place.
+func (s *syntax) dropUnused(importPath, added string, edits []edit, lost int) []edit {
+	for _, spec := range s.file.Imports {
+		if spec.Path.Value != `"`+importPath+`"` {
+			continue
+		}
+		obj := s.Info.Implicits[spec]
+		if spec.Name != nil {
+			obj = s.Info.Defs[spec.Name]
+		}
+		for _, used := range s.Info.Uses {
+			if used == obj {
+				lost--
+			}
+		}
+		if lost < 0 {
+			return edits
+		}
+		adds := func(e edit) bool { return strings.Contains(e.text, `"`+added+`"`) || e.text == "\n)" }
+		if slices.ContainsFunc(edits, adds) {
+			edits = slices.DeleteFunc(edits, adds)
+			return append(edits, s.replace(spec, `"`+added+`"`))
+		}
+		var gone ast.Node = spec
+		if decl := s.parents[spec].(*ast.GenDecl); !decl.Lparen.IsValid() {
+			gone = decl
+		}
+		return append(edits, wholeLine(s.src, s.Offset(gone.Pos()), s.Offset(gone.End())))
+	}
+	return edits
 }
 
 // onlyRead reports whether an expression is a value, neither assigned to nor pointed at.

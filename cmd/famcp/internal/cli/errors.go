@@ -22,7 +22,7 @@ const exitCodes = `famcp ends with one of these codes:
   1    failed; standard error says what and why, and nothing half-made is left
   2    usage: the command line or an answer is wrong or missing, nothing was done
   3    finished, but a person has to look: conflicts, a red build, an upgrade that
-       --check found due, edits of the runtime
+       --check found due, edits of the runtime, a registration that add leaves
   130  interrupted by Ctrl-C or a signal, or declined; nothing half-made is left`
 
 // errInterrupted ends a run that the person broke off. It is not printed as an

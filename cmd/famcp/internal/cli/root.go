@@ -76,6 +76,7 @@ serves old and new MCP clients over HTTP and stdio.`,
 	root.SetFlagErrorFunc(suggestFlag)
 	root.AddCommand(
 		newNewCmd(app, newRun),
+		newAddCmd(app, addRun),
 		newUpgradeCmd(app, upgradeRun),
 		newTokenCmd(app, tokenRun),
 		newVersionCmd(app, versionRun),
