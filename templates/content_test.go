@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -263,14 +262,12 @@ func TestSamplesAreFresh(t *testing.T) {
 	}
 }
 
-// The documentation of the runtime's keys is that of its tags. Those of authentication are left out: no value of
-// theirs starts a server.
+// The documentation of the runtime's keys is that of its tags.
 func TestKeyDocumentationIsFresh(t *testing.T) {
 	keys, err := config.Keys(famcp.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys = slices.DeleteFunc(keys, func(k config.Key) bool { return strings.HasPrefix(k.Path, "webServer.auth.") })
 
 	var table, variables bytes.Buffer
 	if err := config.WriteMarkdown(&table, keys); err != nil {

@@ -253,10 +253,11 @@ func upgradeAnswers(m *manifest.Manifest, o UpgradeOptions) (Answers, error) {
 			open = append(open, q)
 		}
 	}
+	a, err := Resolve(given, o.Release)
+	open = slices.DeleteFunc(open, func(q Question) bool { return !q.Applies(a) })
 	if len(open) > 0 && !o.Defaults {
 		return Answers{}, &OpenQuestionsError{open, given}
 	}
-	a, err := Resolve(given, o.Release)
 	if err == nil && a.Runtime == "module" && !o.Release.Published() {
 		err = Violations{errUnpublished}
 	}
