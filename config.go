@@ -37,9 +37,10 @@ type Config struct {
 	// it is no key of a file. Empty means development.
 	Env string `yaml:"-"`
 
-	MCP       MCPConfig       `yaml:"mcp"`
-	WebServer WebServerConfig `yaml:"webServer"`
-	Logger    LoggerConfig    `yaml:"logger"`
+	MCP        MCPConfig        `yaml:"mcp"`
+	WebServer  WebServerConfig  `yaml:"webServer"`
+	AdminPanel AdminPanelConfig `yaml:"adminPanel"`
+	Logger     LoggerConfig     `yaml:"logger"`
 
 	complete bool // made by Load or DefaultConfig: zero values are meant
 }
@@ -179,6 +180,7 @@ type WebServerConfig struct {
 	TrustProxy        bool          `yaml:"trustProxy" default:"false" doc:"Believes proxies on this machine and in private networks about a caller's address (X-Forwarded-For, Forwarded)."`
 	TrustedProxies    []string      `yaml:"trustedProxies" max:"1000" doc:"Addresses and networks of proxies believed about a caller's address, such as 203.0.113.7 or 10.1.0.0/16."`
 	Metrics           MetricsConfig `yaml:"metrics"`
+	GenJWTAPIEnable   bool          `yaml:"genJwtApiEnable" default:"false" doc:"Serves POST /gen-jwt, which makes tokens for callers whose own has the claim allow: gen-token."`
 	AllowInsecureBind bool          `yaml:"allowInsecureBind" default:"false" doc:"Allows listening beyond loopback without authentication."`
 	Auth              AuthConfig    `yaml:"auth" doc:"Not served by this version; setting it stops start-up."`
 }
@@ -238,6 +240,13 @@ type JWTConfig struct {
 	JWKSCooldown     time.Duration `yaml:"jwksCooldown" unit:"s" default:"30" min:"0" doc:"Least time between two fetches for an unknown key, in seconds."`
 	ClockSkew        time.Duration `yaml:"clockSkew" unit:"s" default:"30" min:"0" max:"60" doc:"Clock difference that is forgiven, in seconds."`
 	DefaultTTL       time.Duration `yaml:"defaultTtl" unit:"s" default:"1800" min:"1" doc:"Life of a token made here, in seconds."`
+}
+
+// AdminPanelConfig is the section adminPanel: the page /admin, which makes and
+// checks tokens.
+type AdminPanelConfig struct {
+	Enabled  bool   `yaml:"enabled" default:"false" doc:"Serves the page /admin, which makes and checks tokens."`
+	AuthType string `yaml:"authType" default:"jwtToken" enum:"jwtToken,basic" doc:"Who may use the page: whoever gives a token with the claim allow: gen-token as the password, or the user of webServer.auth.basic."`
 }
 
 // LoggerConfig is the section logger: the program's own log on standard error.
@@ -344,6 +353,7 @@ func (c *Config) rules(source func(path string) string) error {
 	if _, problem := metricsHost(web.Metrics.Listen); problem != "" {
 		fail("webServer.metrics.listen", "%q %s", web.Metrics.Listen, problem)
 	}
+	c.makesTokens(fail)
 	if _, err := limits.NewProxies(false, web.TrustedProxies); err != nil {
 		fail("webServer.trustedProxies", "%v", err)
 	}

@@ -32,7 +32,9 @@ func TestUsedHeaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got struct{ Headers []struct{ Name, Description string } }
+	var got struct {
+		Headers []struct{ Name, Description string }
+	}
 	if err := json.Unmarshal(body, &got); err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("%d %v in %s", resp.StatusCode, err, body)
 	}

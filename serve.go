@@ -59,13 +59,16 @@ func (s *Server) start() error {
 	if err != nil {
 		return fmt.Errorf("webServer.trustedProxies: %w", err)
 	}
+	routes, err := s.authRoutes(authenticator, &proxies)
+	if err != nil {
+		return err
+	}
 	config := front.Config{
 		Server: s.mcp, Calls: s.calls, Info: s.info.implementation(), ParamHeaders: s.engine.ParamHeaders,
 		Eras: protocol.Eras(s.cfg.MCP.Eras), Tasks: s.tasks != nil, MaxBody: s.cfg.MCP.Limits.MaxPayloadBytes,
 		MaxSessions: s.cfg.MCP.Sessions.Max, SessionIdle: s.cfg.MCP.Sessions.Idle,
-		Hosts: web.AllowedHosts, Origins: web.OriginHosts, CheckHost: !web.Auth.Enabled,
-		Checks: s.checks, Routes: append(slices.Clone(s.routes), s.headersRoute()), Authorize: authorize(authenticator), Logger: s.log,
-		Limits: newLimits(&s.cfg.MCP), Proxies: proxies, Metrics: s.metrics, MetricsPath: web.Metrics.besideMCP(), Messages: s.messages,
+		Hosts: web.AllowedHosts, Origins: s.cfg.origins(), CheckHost: !web.Auth.Enabled,
+		Checks: s.checks, Routes: slices.Concat(s.routes, routes, []front.Route{s.headersRoute()}), Authorize: authorize(authenticator), Logger: s.log,
 	}
 	if authenticator != nil {
 		config.Unclaimed, config.StepUp = authenticator.Unclaimed, authenticator.StepUp

@@ -18,6 +18,7 @@ import (
 
 	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/front"
+	"github.com/famcp/famcp/internal/runtime/protocol"
 	"github.com/famcp/famcp/internal/runtime/token"
 )
 
@@ -433,6 +434,16 @@ func TestPageLogin(t *testing.T) {
 	}
 	if resp, _ := s.do(http.MethodGet, "/admin", "", "Authorization", "Bearer "+s.operator()); resp.StatusCode != http.StatusOK {
 		t.Errorf("bearer: %d", resp.StatusCode)
+	}
+
+	later := newServer(t, func(c *Config) {
+		c.Page = &Page{Authenticate: func(*http.Request) (*call.Facts, *front.Refusal) {
+			return nil, &front.Refusal{Code: protocol.CodeUnavailable, Header: http.Header{"Retry-After": {"5"}}}
+		}}
+	})
+	resp, _ := later.do(http.MethodGet, "/admin", "", "Authorization", basic("x", "y"))
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "5" || resp.Header.Get("WWW-Authenticate") != "" {
+		t.Errorf("keys out of reach: %d %v", resp.StatusCode, resp.Header)
 	}
 
 	byPassword := newServer(t, func(c *Config) {

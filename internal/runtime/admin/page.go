@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/famcp/famcp/internal/runtime/protocol"
 	"github.com/famcp/famcp/internal/runtime/respond"
 	"github.com/famcp/famcp/internal/runtime/token"
 )
@@ -137,8 +139,9 @@ func (p *page) operator(w http.ResponseWriter, r *http.Request) (string, bool) {
 	}
 	facts, refusal := p.cfg.Page.Authenticate(r)
 	switch {
-	case refusal != nil && (refusal.Status == http.StatusTooManyRequests || refusal.Status == http.StatusServiceUnavailable):
-		p.refuse(w, refusal.Status, "Tokens cannot be checked now. Try again in a minute.")
+	case refusal != nil && refusal.Header.Get("Retry-After") != "":
+		w.Header().Set("Retry-After", refusal.Header.Get("Retry-After"))
+		p.refuse(w, cmp.Or(refusal.Status, protocol.Status(refusal.Code)), "Tokens cannot be checked now. Try again in a minute.")
 	case refusal != nil:
 		p.challenge(w, true, "The token is not accepted.")
 	case !mayIssue(facts):

@@ -229,6 +229,23 @@ func TestForgedConsent(t *testing.T) {
 	}
 }
 
+// Where no password is asked for, nobody logs in through a proxy.
+func TestLoginFromElsewhere(t *testing.T) {
+	s := newServer(t, false)
+	for _, header := range []string{"X-Forwarded-For", "Forwarded"} {
+		for method, form := range map[string]url.Values{http.MethodGet: nil, http.MethodPost: s.consent(query())} {
+			if resp, _ := s.do(method, authorizePath+"?"+query().Encode(), form, header, "192.0.2.1"); resp.StatusCode != http.StatusForbidden {
+				t.Errorf("%s with %s: %d", method, header, resp.StatusCode)
+			}
+		}
+	}
+	for _, remote := range []string{"192.0.2.1:5", "[2001:db8::1]:5", "@", ""} {
+		if isLocal(&http.Request{RemoteAddr: remote}) {
+			t.Errorf("%q is local", remote)
+		}
+	}
+}
+
 func TestWrongPassword(t *testing.T) {
 	s := newServer(t, true)
 	for _, login := range [][2]string{{"ann", "wrong"}, {"", ""}, {"bob", "right"}, {"ann", ""}} {

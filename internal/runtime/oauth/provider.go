@@ -109,11 +109,22 @@ func (p *provider) serveAuthorize(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, http.StatusTooManyRequests, "Too many attempts came from your address. Try again in a minute.")
 		return
 	}
+	if p.CheckPassword == nil && !isLocal(r) {
+		p.refuse(w, http.StatusForbidden, "Without webServer.auth.basic, only this machine itself may log in.")
+		return
+	}
 	if r.Method == http.MethodPost {
 		p.decide(w, r)
 		return
 	}
 	p.ask(w, r)
+}
+
+// isLocal reports whether a request was sent on this machine, and by no proxy
+// for somebody else.
+func isLocal(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && peer.Addr().Unmap().IsLoopback() && r.Header["X-Forwarded-For"] == nil && r.Header["Forwarded"] == nil
 }
 
 // admit counts a request of its address.
