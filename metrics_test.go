@@ -316,3 +316,33 @@ func TestMetricsPathIsTaken(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestAuthFailureMetric: failed authentications are counted by their reason.
+// The request without credentials that OAuth clients begin with is none.
+func TestAuthFailureMetric(t *testing.T) {
+	s := newMeteredServer(t, func(cfg *Config) {
+		cfg.WebServer.Auth.Enabled = true
+		cfg.WebServer.Auth.PermanentServerTokens = []Secret{"a-permanent-token-of-the-test"}
+	})
+	url := meteredURL(t, s)
+	for _, credentials := range []string{"", "Bearer wrong-token-of-the-test-1234", "Digest x"} {
+		r := modernRequest(t.Context(), url+"/mcp", "tools/list", "", noCapabilities)
+		if credentials != "" {
+			r.Header.Set("Authorization", credentials)
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, _ := io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusUnauthorized || size == 0 {
+			t.Errorf("%q: %d, %d bytes", credentials, res.StatusCode, size)
+		}
+	}
+	checkSamples(t, url, map[string]string{
+		`mcp_auth_failures_total{reason="malformed"}`:                     "2",
+		`mcp_http_requests_total{method="POST",path="/mcp",status="401"}`: "3",
+		`mcp_payload_bytes_count`:                                         "3",
+	})
+}

@@ -22,7 +22,7 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:3001", "address to listen on")
-	limits := flag.String("limits", "default", "limits in force: default, or bench for thresholds above a benchmark's load")
+	limits := flag.String("limits", "default", "limits in force: default, bench for all of them with thresholds above a benchmark's load and metrics on, or off for no limits, log or metrics")
 	debug := flag.Bool("debug", false, "add the tools of mcp.debug.builtinTools")
 	profiles := flag.String("pprof", "", "address to serve net/http/pprof at; none when empty")
 	flag.Parse()
@@ -77,8 +77,13 @@ func configure(addr, limits string) (*famcp.Config, error) {
 		cfg.MCP.Streams.MaxPerSubject = 100_000
 		cfg.MCP.Sessions.Max = 1_000_000
 		cfg.MCP.Ask.MaxPendingPerSubject = 10_000
+		cfg.WebServer.Metrics.Enabled = true
+	case "off":
+		cfg.MCP.RateLimit.MaxRequests, cfg.MCP.RateLimit.MaxConcurrentPerSubject, cfg.MCP.Streams.MaxPerSubject = 0, 0, 0
+		cfg.MCP.Limits.ToolTimeout, cfg.MCP.Limits.MaxToolResultBytes = 0, 0
+		cfg.Logger.Level = "error"
 	default:
-		return nil, fmt.Errorf("flag -limits: %q is neither default nor bench", limits)
+		return nil, fmt.Errorf("flag -limits: %q is neither default, bench nor off", limits)
 	}
 	return cfg, nil
 }
