@@ -40,9 +40,9 @@ var secretText = regexp.MustCompile(strings.Join([]string{
 }, "|"))
 
 // plain returns a name without what does not count.
-func plain(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(name))
-}
+func plain(name string) string { return strings.ToLower(separators.Replace(name)) }
+
+var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
 func (r *MaskRules) hides(name string) bool {
 	n := plain(name)
@@ -149,13 +149,20 @@ func hidden(value any) any {
 
 // MaskAttr is for [slog.HandlerOptions].ReplaceAttr: it hides the values of
 // secret names and the secrets in texts and errors.
-func MaskAttr(_ []string, a slog.Attr) slog.Attr {
-	switch a.Value.Kind() {
-	case slog.KindString:
+func MaskAttr(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 {
 		switch a.Key {
-		case "requestId", "status", "era", "traceId", "spanId": // ours, in every line
+		case slog.TimeKey, slog.LevelKey, "requestId", "status", "era", "traceId", "spanId": // ours, in every line
+			return a
+		case slog.MessageKey, "name":
+			if masked := MaskText(a.Value.String()); masked != a.Value.String() {
+				return slog.String(a.Key, masked)
+			}
 			return a
 		}
+	}
+	switch a.Value.Kind() {
+	case slog.KindString:
 		if text := a.Value.String(); text != "" {
 			if noRules.hides(a.Key) {
 				return slog.String(a.Key, Masked)
