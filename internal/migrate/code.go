@@ -37,7 +37,7 @@ func (t *tree) packages(importPath string, names ...string) []*gocode.Package {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ParseComments|parser.SkipObjectResolution)
-		why := ""
+		var why string
 		switch {
 		case err != nil:
 			why = "has a syntax error"

@@ -38,16 +38,16 @@ func addNoteFile(fsys fs.FS, r *Result) error {
 	} else if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	added := false
+	var added []string
 	for _, item := range noteItems(r.Notes) {
 		if line := "- [ ] " + item + ".\n"; !known[noteItem(line)] {
-			text += line
-			added = true
+			added = append(added, line)
 		}
 	}
-	if !added {
+	if added == nil {
 		return nil
 	}
+	text += strings.Join(added, "")
 	if strings.Contains(string(old), "\r\n") {
 		text = strings.ReplaceAll(text, "\n", "\r\n")
 	}

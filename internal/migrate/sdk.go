@@ -163,12 +163,12 @@ func listCapabilities(t *tree) error {
 			}
 			if len(more) > 0 {
 				edits = append(edits, more...)
-				changes = append(changes, Change{Line: s.Line(lit.Pos()), Text: fmt.Sprintf("%s, deprecated, became Capabilities", strings.Join(which, ", "))})
+				changes = append(changes, Change{Line: s.Line(lit.Pos()), Text: strings.Join(which, ", ") + ", deprecated, became Capabilities"})
 			}
 			return true
 		})
 		s.loose(done, names, func(n ast.Node, name string) {
-			t.note(s.name, s.Line(n.Pos()), fmt.Sprintf("%s of mcp.ServerOptions is deprecated; set Capabilities instead", name))
+			t.note(s.name, s.Line(n.Pos()), name+" of mcp.ServerOptions is deprecated; set Capabilities instead")
 		})
 		if len(edits) == 0 {
 			return nil

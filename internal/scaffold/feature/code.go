@@ -136,19 +136,19 @@ func tag(f Field) string {
 }
 
 func effect(s Spec) string {
-	e := "famcp.ReadOnly()"
+	calls := []string{"famcp", "ReadOnly()"}
 	if s.Risk != ReadOnly {
-		e = fmt.Sprintf("famcp.Mutates(famcp.%sRisk, %s)", upperFirst(s.Risk), strconv.Quote(s.SideEffects))
+		calls[1] = fmt.Sprintf("Mutates(famcp.%sRisk, %s)", upperFirst(s.Risk), strconv.Quote(s.SideEffects))
 	}
 	for _, m := range []struct {
 		set  bool
 		name string
 	}{{s.Additive, "Additive"}, {s.Idempotent, "Idempotent"}, {s.ClosedWorld, "ClosedWorld"}} {
 		if m.set {
-			e += "." + m.name + "()"
+			calls = append(calls, m.name+"()")
 		}
 	}
-	return e
+	return strings.Join(calls, ".")
 }
 
 // hints are what the contract tests of a project expect of a tool.

@@ -128,15 +128,16 @@ func (p Project) there(name string) string {
 func (p Project) register(r *Result, where *registration, spec Spec, n idents) error {
 	name := where.path()
 	src := p.Files[name]
-	line, edits, err := where.line(src, spec, n)
-	if err != nil {
-		r.Why = err.Error()
+	line, edits, why := where.line(src, spec, n)
+	if why != "" {
+		r.Why = why
 		return nil
 	}
-	r.Registration = line
-	if r.Files[name], err = rewrite(src, append(edits, where.insert(src, line))); err != nil {
+	out, err := rewrite(src, append(edits, where.insert(src, line)))
+	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	r.Registration, r.Files[name] = line, out
 	r.Registered = name
 	return nil
 }

@@ -175,10 +175,10 @@ func (r *registration) shadowed(name string) bool {
 	return false
 }
 
-// line is the statement that registers a feature, with the edits that give the server a name where it has none.
-func (r *registration) line(src []byte, spec Spec, n idents) (string, []edit, error) {
+// line is the statement that registers a feature, with the edits that give the server a name where it has none; or why
+// there is none.
+func (r *registration) line(src []byte, spec Spec, n idents) (line string, edits []edit, why string) {
 	text := func(node ast.Node) string { return string(src[r.pkg.Offset(node.Pos()):r.pkg.Offset(node.End())]) }
-	var edits []edit
 	var server, qualifier string
 	switch {
 	case r.call != nil:
@@ -201,17 +201,17 @@ func (r *registration) line(src []byte, spec Spec, n idents) (string, []edit, er
 		}
 	}
 	if q := strings.TrimSuffix(qualifier, "."); q != "" && r.shadowed(q) {
-		return "", nil, fmt.Errorf("%s means something else in %s", q, r.place())
+		return "", nil, fmt.Sprintf("%s means something else in %s", q, r.place())
 	}
 	switch {
 	case spec.Kind == Tool:
-		return fmt.Sprintf("%sAddTool(%s, %s, %s)", qualifier, server, n.Var, n.Handler), edits, nil
+		return fmt.Sprintf("%sAddTool(%s, %s, %s)", qualifier, server, n.Var, n.Handler), edits, ""
 	case spec.Kind == Prompt:
-		return fmt.Sprintf("%sAddPrompt(%s, %s, %s)", qualifier, server, n.Var, n.Handler), edits, nil
+		return fmt.Sprintf("%sAddPrompt(%s, %s, %s)", qualifier, server, n.Var, n.Handler), edits, ""
 	case strings.Contains(spec.URI, "{"):
-		return fmt.Sprintf("%sAddResourceTemplate(%s, %s, %s)", qualifier, server, n.Var, n.Handler), edits, nil
+		return fmt.Sprintf("%sAddResourceTemplate(%s, %s, %s)", qualifier, server, n.Var, n.Handler), edits, ""
 	}
-	return fmt.Sprintf("%s.AddResource(%s, %s)", server, n.Var, n.Handler), edits, nil
+	return fmt.Sprintf("%s.AddResource(%s, %s)", server, n.Var, n.Handler), edits, ""
 }
 
 // serverOf is what an existing registration registers on.
