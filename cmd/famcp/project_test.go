@@ -65,7 +65,7 @@ func TestProject(t *testing.T) {
 	t.Run("stdio", p.testStdio)
 	t.Run("go-sdk client", p.testClient)
 	t.Run("commands", p.testCommands)
-	t.Run("authentication is refused", p.testAuthRefused)
+	t.Run("settings of authentication", p.testAuthSettings)
 	// After everything above: what a build, a test or a run leaves behind is ignored.
 	t.Run("git", func(t *testing.T) {
 		if _, err := exec.LookPath("git"); err != nil {

@@ -413,8 +413,8 @@ func (p project) testCommands(t *testing.T) {
 	}
 }
 
-// A setting that would protect a server must never be ignored.
-func (p project) testAuthRefused(t *testing.T) {
+// A setting that would protect a server is never ignored in silence.
+func (p project) testAuthSettings(t *testing.T) {
 	const secret = "a-token-that-nobody-should-read-in-a-log"
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "config"), 0o755); err != nil {
@@ -425,31 +425,36 @@ func (p project) testAuthRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := []struct {
-		name string
-		dir  string
-		env  string
-		key  string
+		name      string
+		transport string
+		dir       string
+		env       string
+		code      int
+		want      string
 	}{
-		{"a variable", p.dir, "WS_AUTH_ENABLED=true", "webServer.auth.enabled"},
-		{"another variable", p.dir, "WS_SERVER_TOKENS=" + secret, "webServer.auth.permanentServerTokens"},
-		{"a file", dir, "", "webServer.auth.permanentServerTokens"},
+		{"nobody could get in, HTTP", "http", p.dir, "WS_AUTH_ENABLED=true", 1, "webServer.auth.enabled"},
+		{"nobody could get in, stdio", "stdio", p.dir, "WS_AUTH_ENABLED=true", 1, "webServer.auth.enabled"},
+		{"credentials in a variable, and off", "stdio", p.dir, "WS_SERVER_TOKENS=" + secret, 0, "authentication is configured and off"},
+		{"credentials in a file, and off", "stdio", dir, "", 0, "authentication is configured and off"},
+		{"a weak secret", "http", p.dir, "WS_TOKEN_ENCRYPT_KEY=" + secret[:20], 1, "webServer.auth.jwtToken.encryptKey"},
 	}
 	for _, tt := range tests {
-		for _, transport := range []string{"http", "stdio"} {
-			t.Run(tt.name+", "+transport, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-				defer cancel()
-				c := p.command(ctx, p.binary, transport)
-				c.Dir = tt.dir
-				c.Env = append(c.Env, "WS_PORT="+freePort(t), tt.env)
-				out, _ := c.CombinedOutput()
-				if code := c.ProcessState.ExitCode(); code != 1 {
-					t.Errorf("code = %d, want 1", code)
-				}
-				if !strings.Contains(string(out), tt.key) || strings.Contains(string(out), secret) {
-					t.Errorf("it said %q, want the key %s and no secret", out, tt.key)
-				}
-			})
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			c := p.command(ctx, p.binary, tt.transport) // whose standard input is at its end
+			c.Dir = tt.dir
+			c.Env = append(c.Env, "WS_PORT="+freePort(t), tt.env)
+			if strings.HasPrefix(tt.env, "WS_TOKEN") {
+				c.Env = append(c.Env, "WS_AUTH_ENABLED=true")
+			}
+			out, _ := c.CombinedOutput()
+			if code := c.ProcessState.ExitCode(); code != tt.code {
+				t.Errorf("code = %d, want %d", code, tt.code)
+			}
+			if !strings.Contains(string(out), tt.want) || strings.Contains(string(out), secret[:20]) {
+				t.Errorf("it said %q, want %q and no secret", out, tt.want)
+			}
+		})
 	}
 }
