@@ -159,9 +159,9 @@ func (t *tree) inlineRound() (edited bool, faults []fault, err error) {
 	}
 	replaced := map[string]*replacement{}
 	for _, p := range program.Packages {
-		for name, r := range renamed.uses(p) {
-			replaced[name] = r
-		}
+		files, left := renamed.uses(p)
+		maps.Copy(replaced, files)
+		faults = append(faults, left...)
 		found, err := facts.analyze(program, p)
 		if err != nil {
 			faults = append(faults, fault{text: fmt.Sprintf("package %s was left alone: %v", p.Path, err)})
@@ -281,9 +281,9 @@ func renameOf(p *gocode.Package, fn *ast.FuncDecl) types.Object {
 	return obj.Origin()
 }
 
-// uses are the replacements of old names in the files of p.
-func (r renames) uses(p *gocode.Package) map[string]*replacement {
-	found := map[string]*replacement{}
+// uses are the replacements of old names in the files of p, and the uses that stay because the new name is another's there.
+func (r renames) uses(p *gocode.Package) (found map[string]*replacement, left []fault) {
+	found = map[string]*replacement{}
 	for _, file := range p.Files {
 		if ast.IsGenerated(file) {
 			continue
@@ -298,11 +298,14 @@ func (r renames) uses(p *gocode.Package) map[string]*replacement {
 				return true
 			}
 			old := origin(p.Info.Uses[id])
-			target := r[old]
-			if target == nil || !means(p, file, outer, id, target) {
+			target, name := r[old], p.Name(id.Pos())
+			if target == nil {
 				return true
 			}
-			name := p.Name(id.Pos())
+			if !means(p, file, outer, id, target) {
+				left = append(left, fault{name, p.Line(id.Pos()), fmt.Sprintf("%s.%s is called %s now, which means something else here", old.Pkg().Name(), old.Name(), target.Name())})
+				return true
+			}
 			if found[name] == nil {
 				found[name] = &replacement{}
 			}
@@ -313,7 +316,7 @@ func (r renames) uses(p *gocode.Package) map[string]*replacement {
 			return true
 		})
 	}
-	return found
+	return found, left
 }
 
 // means reports whether target's name, in the place of id, is target.
