@@ -182,7 +182,7 @@ type WebServerConfig struct {
 	Metrics           MetricsConfig `yaml:"metrics"`
 	GenJWTAPIEnable   bool          `yaml:"genJwtApiEnable" default:"false" doc:"Serves POST /gen-jwt, which makes tokens for callers whose own has the claim allow: gen-token."`
 	AllowInsecureBind bool          `yaml:"allowInsecureBind" default:"false" doc:"Allows listening beyond loopback without authentication."`
-	Auth              AuthConfig    `yaml:"auth" doc:"Not served by this version; setting it stops start-up."`
+	Auth              AuthConfig    `yaml:"auth"`
 }
 
 // MetricsConfig is the section webServer.metrics: metrics for Prometheus.
