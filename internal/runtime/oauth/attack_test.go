@@ -19,7 +19,7 @@ func TestOpenRedirect(t *testing.T) {
 		"https://evil.test/", "http://evil.test/callback", "//evil.test", "/callback", "callback", "javascript:alert(1)", "data:text/html,x",
 		"http://127.0.0.1@evil.test/callback", "http://user@127.0.0.1/callback", "http://127.0.0.1:80:evil.test/", `http://127.0.0.1\@evil.test/`,
 		"http://localhost.evil.test/", "http://127.0.0.1.evil.test/", "http://0.0.0.0/", "http://10.0.0.1/callback", "http://[::]/", "http://2130706433/",
-		"http://127.0.0.1/#fragment", "http://127.0.0.1/\r\nLocation: x", "http:127.0.0.1/", "https://127.0.0.1/callback", "famcp://callback", " http://127.0.0.1/",
+		"http://127.0.0.1/#fragment", "http://127.0.0.1/\r\nLocation: x", "http:127.0.0.1/", "http://127.0.0.1/<b>", `http://127.0.0.1/a\b`, "https://127.0.0.1/callback", "famcp://callback", " http://127.0.0.1/",
 		"http://127.0.0.1/" + strings.Repeat("a", maxURI),
 	} {
 		// A good request, and one at fault in what is checked later.
@@ -287,11 +287,14 @@ func TestBruteForce(t *testing.T) {
 func TestFaultyBodies(t *testing.T) {
 	s := newServer(t, true)
 	good := url.Values{"grant_type": {grantPassword}, "username": {"ann"}, "password": {"right"}}
-	large := url.Values{"pad": {strings.Repeat("x", maxForm)}}
+	large := url.Values{"grant_type": {grantPassword}, "username": {"ann"}, "password": {"right"}, "pad": {strings.Repeat("x", maxForm)}}
+	largeConsent := url.Values{
+		"ticket": {s.provider.tickets.seal(request{Redirect: redirect})}, "answer": {"deny"}, "pad": {strings.Repeat("x", maxForm)},
+	}
 	twice := url.Values{"grant_type": {grantPassword, grantPassword}, "username": {"ann"}, "password": {"right"}}
 	for name, do := range map[string]func() *http.Response{
 		"large token body":   func() *http.Response { r, _ := s.do(http.MethodPost, tokenPath, large); return r },
-		"large consent body": func() *http.Response { r, _ := s.do(http.MethodPost, authorizePath, large); return r },
+		"large consent body": func() *http.Response { r, _ := s.do(http.MethodPost, authorizePath, largeConsent); return r },
 		"parameters twice":   func() *http.Response { r, _ := s.do(http.MethodPost, tokenPath, twice); return r },
 		"parameters in URL": func() *http.Response {
 			r, _ := s.do(http.MethodPost, tokenPath+"?"+good.Encode(), url.Values{})

@@ -84,7 +84,7 @@ func TestFaultyDocuments(t *testing.T) {
 		"other grants":      serving("application/json", `{"client_id":"ID","client_name":"a","redirect_uris":["https://app.test/cb"],"grant_types":["implicit"]}`),
 		"a page":            serving("text/html", goodDocument),
 		"no JSON":           serving("application/json", "<html>"),
-		"too long":          serving("application/json", strings.Repeat(" ", maxDocument)+goodDocument),
+		"too long":          serving("application/json", goodDocument+strings.Repeat(" ", maxDocument)),
 		"not found":         func(string) http.HandlerFunc { return http.NotFound },
 		"redirected": func(id string) http.HandlerFunc {
 			return func(w http.ResponseWriter, r *http.Request) {
