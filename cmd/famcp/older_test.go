@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/famcp/famcp/internal/scaffold"
+	"github.com/famcp/famcp/internal/scaffold/overlay"
 	"github.com/famcp/famcp/internal/testkit"
 )
 
@@ -24,11 +25,15 @@ func newOlderFamcp(t *testing.T) *olderFamcp {
 }
 
 // project makes a project with the default answers, and commits it.
-func (f *olderFamcp) project(dir, name string) error {
+func (f *olderFamcp) project(dir, name string) error { return f.teamProject(dir, name, nil) }
+
+// teamProject makes one with the team's own template over famcp's.
+func (f *olderFamcp) teamProject(dir, name string, team *overlay.Tree) error {
 	plan, err := scaffold.PlanNew(f.t.Context(), scaffold.NewOptions{
 		Dir:       dir,
 		Answers:   scaffold.Defaults(name, scaffold.Release{}),
 		Templates: f.older.Templates,
+		Overlay:   team,
 		Runtime:   f.older.Runtime,
 		Release:   scaffold.Release{Version: f.older.Version},
 		Git:       true,
@@ -58,12 +63,18 @@ func (f *olderFamcp) project(dir, name string) error {
 	return err
 }
 
-// script is the command "older DIR" of scripts.
+// script is the command "older DIR [TEMPLATE]" of scripts.
 func (f *olderFamcp) script(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: older dir")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: older dir [template]")
 	}
-	ts.Check(f.project(ts.MkAbs(args[0]), "demo"))
+	var team *overlay.Tree
+	if len(args) == 2 {
+		var err error
+		team, err = overlay.Fetch(f.t.Context(), ts.MkAbs(args[1]))
+		ts.Check(err)
+	}
+	ts.Check(f.teamProject(ts.MkAbs(args[0]), "demo", team))
 }
 
 // edit is the command "edit FILE OLD NEW" of scripts: it replaces the one place

@@ -1,7 +1,6 @@
 package scaffold
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -26,7 +25,7 @@ import (
 // PlanAdopt begins a new record for a project whose old one is lost for good. Without it nobody knows what the template
 // had written, so nothing else is changed: the plan's advice says how each file differs from what this famcp would
 // write. The record is that of this famcp, as if the project had been upgraded to it by hand.
-func PlanAdopt(ctx context.Context, p *Found, o UpgradeOptions) (*UpgradePlan, error) {
+func PlanAdopt(p *Found, o UpgradeOptions) (*UpgradePlan, error) {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
 	}

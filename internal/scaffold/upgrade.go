@@ -320,13 +320,13 @@ func (u *upgrade) plan(ctx context.Context) error {
 func (u *upgrade) upToDate(rec *manifest.Manifest, fresh []render.File) bool {
 	old := u.recorded.manifest
 	return u.recorded.commit == "" && old.Template == rec.Template && old.TemplateSum == rec.TemplateSum && old.Runtime == rec.Runtime &&
-		maps.Equal(ownedEntries(manifest.Entries(fresh), render.Locked), ownedEntries(old.Files, render.Locked))
+		maps.Equal(lockedEntries(manifest.Entries(fresh)), lockedEntries(old.Files))
 }
 
-func ownedEntries(entries map[string]manifest.Entry, owner render.Owner) map[string]manifest.Entry {
-	owned := maps.Clone(entries)
-	maps.DeleteFunc(owned, func(_ string, e manifest.Entry) bool { return e.Owner != owner })
-	return owned
+func lockedEntries(entries map[string]manifest.Entry) map[string]manifest.Entry {
+	locked := maps.Clone(entries)
+	maps.DeleteFunc(locked, func(_ string, e manifest.Entry) bool { return e.Owner != render.Locked })
+	return locked
 }
 
 // modules merges go.mod and go.sum, and puts the results into fresh, which the record is made from.
@@ -387,7 +387,7 @@ func (u *upgrade) change(name string, was, now *journal.Content) bool {
 
 // locked replaces the vendored runtime when it has to be and nobody has edited it.
 func (u *upgrade) locked(fresh []render.File) error {
-	before := ownedEntries(u.recorded.manifest.Files, render.Locked)
+	before := lockedEntries(u.recorded.manifest.Files)
 	after := map[string]render.File{}
 	for _, f := range fresh {
 		if f.Owner == render.Locked {
@@ -419,7 +419,7 @@ func (u *upgrade) locked(fresh []render.File) error {
 	}
 	if len(edited) > 0 && !u.opts.DiscardRuntimeEdits {
 		slices.Sort(edited)
-		if maps.Equal(before, ownedEntries(manifest.Entries(fresh), render.Locked)) {
+		if maps.Equal(before, lockedEntries(manifest.Entries(fresh))) {
 			u.note("%s was edited by hand: %s; the next change of the runtime asks for --discard-runtime-edits", gomod.VendorDir, listed(edited))
 			return nil
 		}

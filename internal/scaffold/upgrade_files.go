@@ -41,7 +41,7 @@ func (u *upgrade) files(fresh []render.File) error {
 			}
 			err = u.managed(f, from)
 		case render.Seeded:
-			err = u.seeded(f)
+			u.seeded(f)
 		}
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func (u *upgrade) managed(f render.File, from string) error {
 		}
 		return nil
 	}
-	changed := false
+	var changed bool
 	if at != f.Path {
 		file.From = at
 		u.change(at, ours, nil)
@@ -199,15 +199,15 @@ func mergeMode(base, ours, theirs fs.FileMode) fs.FileMode {
 }
 
 // seeded leaves the file to the team and says what the template changed in it.
-func (u *upgrade) seeded(f render.File) error {
+func (u *upgrade) seeded(f render.File) {
 	base, known := u.recorded.base[f.Path]
 	if known && bytes.Equal(base.Data, f.Data) {
-		return nil
+		return
 	}
 	ours, ok := u.readManaged(f.Path, f.Owner)
 	switch {
 	case !ok, known && ours == nil, ours != nil && sameText(ours.Data, f.Data):
-		return nil // not the team's, deleted, or there already
+		return // not the team's, deleted, or there already
 	case known:
 		u.Advice = append(u.Advice, patch.File{Path: f.Path, Old: base.Data, New: f.Data, Mode: f.Mode})
 	case ours != nil || path.Ext(f.Path) == ".go" && u.knownPackage(path.Dir(f.Path)):
@@ -217,7 +217,6 @@ func (u *upgrade) seeded(f render.File) error {
 		u.change(f.Path, nil, &journal.Content{Data: f.Data, Mode: f.Mode})
 		u.Files = append(u.Files, UpgradeFile{Path: f.Path, Owner: f.Owner, Action: Add})
 	}
-	return nil
 }
 
 // knownPackage reports whether the template had a Go package in dir before.

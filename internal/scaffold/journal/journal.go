@@ -117,7 +117,7 @@ var ErrBusy = errors.New("another famcp is at work in this project; wait for it 
 type ChangedError struct{ Path string }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s was changed meanwhile; nothing was written, run the command again", e.Path)
+	return e.Path + " was changed meanwhile; nothing was written, run the command again"
 }
 
 // Journal is the state of a project's changes. It belongs to one process at a time, from [Open] to [Journal.Close].

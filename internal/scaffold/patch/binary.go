@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"crypto/sha1" //nolint:gosec // git names blobs by it
+	"encoding/hex"
 	"fmt"
 	"strings"
 )
@@ -23,7 +24,7 @@ func blob(data []byte) string {
 	h := sha1.New() //nolint:gosec // see above
 	fmt.Fprintf(h, "blob %d\x00", len(data))
 	h.Write(data)
-	return fmt.Sprintf("%x", h.Sum(nil))
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // literal writes data as git's binary patches do: compressed, in base 85, 52 bytes a line.

@@ -330,15 +330,14 @@ func History(root, dir string, names []string, visit func(files [][]byte) bool) 
 		if tree == nil {
 			continue
 		}
-		key := ""
+		hashes := make([]string, len(names)) // empty for a missing file
 		files := make([]*object.File, len(names))
 		for i, name := range names {
 			if f, err := tree.File(name); err == nil {
-				files[i] = f
-				key += f.Hash.String()
+				files[i], hashes[i] = f, f.Hash.String()
 			}
-			key += ","
 		}
+		key := strings.Join(hashes, ",")
 		if seen[key] {
 			continue
 		}

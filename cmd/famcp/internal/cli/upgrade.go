@@ -186,7 +186,10 @@ func (o *upgradeOptions) upgrade(ctx context.Context, found *scaffold.Found) err
 		return report.print(o)
 	}
 	if asks {
-		report.write(o.IO.Err)
+		report.State = statePlanned
+		report.heading(o.IO.Err)
+		report.body(o.IO.Err)
+		report.shown = true
 		if err := confirm(ctx, o.IO, "Upgrade it?"); err != nil {
 			return err
 		}
@@ -336,7 +339,7 @@ func (o *upgradeOptions) proceed(ctx context.Context, found *scaffold.Found) err
 
 // adopt is `famcp upgrade --adopt`.
 func (o *upgradeOptions) adopt(ctx context.Context, found *scaffold.Found) error {
-	plan, err := scaffold.PlanAdopt(ctx, found, o.options())
+	plan, err := scaffold.PlanAdopt(found, o.options())
 	var broken scaffold.Violations
 	if errors.As(err, &broken) {
 		return &usageError{err: err}

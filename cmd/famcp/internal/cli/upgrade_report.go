@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/famcp/famcp/cmd/famcp/internal/verify"
@@ -51,7 +52,8 @@ type upgradeReport struct {
 	Diff       string                 `json:"diff,omitempty"` // of a dry run
 	Next       []string               `json:"next,omitempty"` // commands to choose from
 
-	name string // of the server
+	name  string // of the server
+	shown bool   // a person has read all but the advice and agreed
 }
 
 // reportAdvice is what the template changed in a file that is the team's.
@@ -83,7 +85,7 @@ func (r *upgradeReport) restored(restored *scaffold.Restored) {
 func restoredText(r *scaffold.Restored) string {
 	text := fmt.Sprintf("%d files are as they were before", len(r.Paths))
 	if r.Kept != "" {
-		text += fmt.Sprintf(", and what was edited in them since is in %s", r.Kept)
+		text += ", and what was edited in them since is in " + r.Kept
 	}
 	return text
 }
@@ -106,12 +108,24 @@ func (r *upgradeReport) print(o *upgradeOptions) error {
 
 // write is the report for people.
 func (r *upgradeReport) write(w io.Writer) {
+	r.heading(w)
+	switch {
+	case r.State == stateAborted:
+		return
+	case r.shown:
+		r.section(w, "To resolve", r.fileLines(scaffold.Conflict))
+	default:
+		r.body(w)
+	}
+	r.advice(w)
+}
+
+func (r *upgradeReport) heading(w io.Writer) {
 	switch r.State {
 	case stateUpToDate:
 		fmt.Fprintf(w, "Up to date with famcp %s.\n", r.To.Famcp)
 	case stateAborted:
 		fmt.Fprintf(w, "The upgrade was undone: %s.\n", restoredText(&scaffold.Restored{Paths: r.Restored, Kept: r.Kept}))
-		return
 	case stateAdopted:
 		fmt.Fprintf(w, "The project has a new record, of famcp %s.\n", r.To.Famcp)
 	case statePlanned:
@@ -123,6 +137,10 @@ func (r *upgradeReport) write(w io.Writer) {
 			fmt.Fprintf(w, "Upgrade from famcp %s to %s.\n", r.From.Famcp, r.To.Famcp)
 		}
 	}
+}
+
+// body is what changes and why.
+func (r *upgradeReport) body(w io.Writer) {
 	r.section(w, "Files", r.fileLines())
 	r.section(w, "Modules", r.moduleLines())
 	if r.Migrations != nil {
@@ -130,7 +148,6 @@ func (r *upgradeReport) write(w io.Writer) {
 		r.section(w, "Left to do, also in "+migrate.NotePath, changeLines(r.Migrations.Notes))
 	}
 	r.section(w, "Notes", r.Notes)
-	r.advice(w)
 }
 
 func (r *upgradeReport) section(w io.Writer, title string, lines []string) {
@@ -143,9 +160,13 @@ func (r *upgradeReport) section(w io.Writer, title string, lines []string) {
 	}
 }
 
-func (r *upgradeReport) fileLines() []string {
+// fileLines are what is done with files; with actions given, with those that one of them is done with.
+func (r *upgradeReport) fileLines(actions ...scaffold.Action) []string {
 	var lines []string
 	for _, f := range r.Files {
+		if len(actions) > 0 && !slices.Contains(actions, f.Action) {
+			continue
+		}
 		if f.Action == scaffold.Keep && f.Why == "" {
 			continue // the template did not change it
 		}
@@ -168,7 +189,7 @@ func (r *upgradeReport) fileLines() []string {
 		}
 		lines = append(lines, line)
 	}
-	if r.Runtime > 0 {
+	if r.Runtime > 0 && len(actions) == 0 {
 		lines = append(lines, fmt.Sprintf("runtime in `%s`: %d files", gomod.VendorDir, r.Runtime))
 	}
 	return lines
