@@ -189,6 +189,7 @@ func (o *upgradeOptions) upgrade(ctx context.Context, found *scaffold.Found) err
 		report.State = statePlanned
 		report.heading(o.IO.Err)
 		report.body(o.IO.Err)
+		fmt.Fprintln(o.IO.Err)
 		report.shown = true
 		if err := confirm(ctx, o.IO, "Upgrade it?"); err != nil {
 			return err
