@@ -41,9 +41,7 @@ var matrix = [][]string{
 // vets and tests each: as a release of famcp makes them, with the runtime in
 // the project or published as a module.
 func TestMatrix(t *testing.T) {
-	if os.Getenv("FAMCP_MATRIX") != "1" {
-		t.Skip("takes minutes; FAMCP_MATRIX=1 runs it")
-	}
+	long(t)
 	published := testkit.Publish(t)
 	famcp := buildRelease(t, published)
 	env := append(offline(t), "GOPROXY="+testkit.GoEnv(t, "GOPROXY")) // go mod tidy wants more than a build
@@ -192,5 +190,14 @@ func TestPairwise(t *testing.T) {
 	}
 	if len(rows) > 25 {
 		t.Errorf("%d rows, want at most 25: each is a project to build", len(rows))
+	}
+}
+
+// long skips what takes minutes where nobody asked for it: go test ./... must
+// stay short. .ci/run matrix asks.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("FAMCP_MATRIX") != "1" {
+		t.Skip("takes minutes; FAMCP_MATRIX=1 runs it")
 	}
 }

@@ -31,6 +31,9 @@ func TestAuthentication(t *testing.T) {
 	foreign := map[string]string{} // tokens of the servers before, by mode
 	for _, mode := range []string{"none", "hs256", "embedded", "localKey"} {
 		t.Run(mode, func(t *testing.T) {
+			if mode != "hs256" {
+				long(t)
+			}
 			p, port := protectedProject(t, mode)
 			if mode != "embedded" { // whose secret makes itself
 				t.Run("page, after a clone", func(t *testing.T) { p.testPageAfterClone(t, mode, port) })

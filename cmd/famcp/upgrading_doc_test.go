@@ -12,6 +12,7 @@ import (
 // letter, do what it says they do. A block of text under a block of commands
 // holds lines that are part of what these print.
 func TestUpgradingDocument(t *testing.T) {
+	long(t)
 	for _, program := range []string{"sh", "sed", "git"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("the page uses %s", program)
