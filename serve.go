@@ -69,6 +69,7 @@ func (s *Server) start() error {
 		MaxSessions: s.cfg.MCP.Sessions.Max, SessionIdle: s.cfg.MCP.Sessions.Idle,
 		Hosts: web.AllowedHosts, Origins: s.cfg.origins(), CheckHost: !web.Auth.Enabled,
 		Checks: s.checks, Routes: slices.Concat(s.routes, routes, []front.Route{s.headersRoute()}), Authorize: authorize(authenticator), Logger: s.log,
+		Limits: newLimits(&s.cfg.MCP), Proxies: proxies, Metrics: s.metrics, MetricsPath: web.Metrics.besideMCP(), Messages: s.messages,
 	}
 	if authenticator != nil {
 		config.Unclaimed, config.StepUp = authenticator.Unclaimed, authenticator.StepUp

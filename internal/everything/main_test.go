@@ -40,7 +40,7 @@ func TestConfigure(t *testing.T) {
 	}{
 		{"no port", "127.0.0.1", "default", "flag -addr: address 127.0.0.1: missing port in address"},
 		{"port name", "127.0.0.1:http", "default", `flag -addr: port "http" is not a number`},
-		{"limits", "127.0.0.1:1", "none", `flag -limits: "none" is neither default nor bench`},
+		{"limits", "127.0.0.1:1", "none", `flag -limits: "none" is neither default, bench nor off`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := configure(tc.addr, tc.limits)
