@@ -86,12 +86,22 @@ func (a *AuthConfig) configured() bool {
 	return a.usesJWT() || len(a.PermanentServerTokens) > 0 || a.Basic.Username != ""
 }
 
-// newTokens returns what makes and checks JWTs, nil where nothing asks for it.
-func newTokens(cfg *Config, info Info, s *Server) (*token.Tokens, error) {
-	if !cfg.WebServer.Auth.usesJWT() || !(cfg.WebServer.Auth.Enabled || cfg.MCP.Stdio.Token != "") {
+// checkTokens refuses settings of JWTs by which none could be checked. It reads
+// no file: see [Server.openTokens].
+func checkTokens(cfg *Config, name string) error {
+	if !cfg.WebServer.Auth.usesJWT() || !cfg.WebServer.Auth.Enabled && cfg.MCP.Stdio.Token == "" {
+		return nil
+	}
+	return atKeys(token.Check(TokenConfig(cfg, name)))
+}
+
+// openTokens returns what makes and checks JWTs, nil where none are used. It
+// reads the key files, which only those need who have credentials to check.
+func (s *Server) openTokens() (*token.Tokens, error) {
+	if !s.cfg.WebServer.Auth.usesJWT() {
 		return nil, nil
 	}
-	config := TokenConfig(cfg, info.Name)
+	config := TokenConfig(s.cfg, s.info.Name)
 	config.Logger = s.log
 	tokens, err := token.New(config)
 	return tokens, atKeys(err)
@@ -113,16 +123,10 @@ func atKeys(err error) error {
 	return errors.Join(out...)
 }
 
-// startAuth makes the server ready to know its callers. It returns nil while
-// authentication is off.
+// startAuth makes the server ready to know who calls by HTTP. It returns nil
+// while authentication is off.
 func (s *Server) startAuth() (*auth.Authenticator, error) {
 	cfg := &s.cfg.WebServer.Auth
-	if s.tokens != nil {
-		if err := s.tokens.Start(); err != nil {
-			return nil, fmt.Errorf("webServer.auth.jwtToken: %w", err)
-		}
-		s.checks = append(s.checks, front.Check{Name: "auth", Kind: front.Readiness, Func: s.tokens.Ready})
-	}
 	switch {
 	case !cfg.Enabled && cfg.configured():
 		s.log.Warn("authentication is configured and off: whoever reaches the server may use it", "key", "webServer.auth.enabled")
@@ -133,6 +137,17 @@ func (s *Server) startAuth() (*auth.Authenticator, error) {
 		return nil, errors.New("webServer.auth.enabled: nobody could get in; set webServer.auth.jwtToken, permanentServerTokens or basic, " +
 			"or give the server a validator by Authenticate")
 	}
+	tokens, err := s.openTokens()
+	if err != nil {
+		return nil, err
+	}
+	if tokens != nil {
+		if err := tokens.Start(); err != nil {
+			return nil, fmt.Errorf("webServer.auth.jwtToken: %w", err)
+		}
+		s.checks = append(s.checks, front.Check{Name: "auth", Kind: front.Readiness, Func: tokens.Ready})
+	}
+	s.tokens = tokens
 	config := auth.Config{
 		Realm: s.info.Name, Tokens: s.tokens, User: cfg.Basic.Username, Password: cfg.Basic.Password.Reveal(), Own: s.validator,
 		AnonymousDiscovery: cfg.AnonymousDiscovery, MaxFailures: cfg.Failures.MaxPerAddress, Failed: s.metrics.AuthFailure, Logger: s.log,
@@ -141,7 +156,6 @@ func (s *Server) startAuth() (*auth.Authenticator, error) {
 		config.Permanent = append(config.Permanent, permanent.Reveal())
 	}
 	if cfg.asymmetric() {
-		var err error
 		if config.Metadata, err = oauth.ResourceMetadataURL(s.cfg.publicURL()); err != nil {
 			return nil, fmt.Errorf("webServer.publicUrl: %w", err)
 		}
@@ -159,30 +173,65 @@ func authorize(a *auth.Authenticator) func(context.Context, *http.Request, *call
 	}
 }
 
-// stdioToken returns what applies the token of mcp.stdio.token to each request,
-// nil where there is none. A token that is refused already is an error.
-func (s *Server) stdioToken(ctx context.Context) (func(*call.Facts, *protocol.Message) error, error) {
+// stdioToken returns what checks the token of mcp.stdio.token, nil where there is
+// none. A token that is refused already is an error.
+func (s *Server) stdioToken(ctx context.Context) (func(context.Context) (*token.Claims, error), error) {
 	raw := s.cfg.MCP.Stdio.Token.Reveal()
 	if raw == "" {
 		return nil, nil
 	}
 	const key = "mcp.stdio.token (MCP_STDIO_TOKEN)"
-	if s.tokens == nil {
+	tokens, err := s.openTokens()
+	switch {
+	case err != nil:
+		return nil, err
+	case tokens == nil:
 		return nil, fmt.Errorf("%s: nothing can check it; set webServer.auth.jwtToken, or leave it out", key)
 	}
-	if _, err := s.tokens.Verify(ctx, raw, token.Facts{}); err != nil && token.ReasonOf(err) != token.ReasonUnavailable {
-		return nil, fmt.Errorf("%s: %w; get another token", key, err)
+	verify := func(ctx context.Context) (*token.Claims, error) {
+		claims, err := tokens.Verify(ctx, raw, token.Facts{})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w; get another token", key, err)
+		}
+		return claims, nil
+	}
+	if _, err := verify(ctx); err != nil && token.ReasonOf(err) != token.ReasonUnavailable {
+		return nil, err
+	}
+	return verify, nil
+}
+
+// stdioCaller returns what makes each request that of mcp.stdio.token, for as
+// long as the token is valid; nil where there is none.
+func (s *Server) stdioCaller(ctx context.Context) (func(*call.Facts, *protocol.Message) error, error) {
+	verify, err := s.stdioToken(ctx)
+	if verify == nil {
+		return nil, err
 	}
 	return func(facts *call.Facts, _ *protocol.Message) error {
-		claims, err := s.tokens.Verify(ctx, raw, token.Facts{})
+		claims, err := verify(ctx)
 		if err != nil {
 			s.log.Info("authentication failed", "reason", token.ReasonOf(err), "requestId", facts.RequestID)
-			return &jsonrpc.Error{Code: protocol.CodeServer, Message: "the token of MCP_STDIO_TOKEN is refused: " + err.Error()}
+			return &jsonrpc.Error{Code: protocol.CodeServer, Message: err.Error()}
 		}
 		facts.Subject, facts.Scopes, facts.AllScopes = claims.Subject, claims.Scopes, false
 		facts.Claims, facts.Authenticated = claims.All(), true
 		return nil
 	}, nil
+}
+
+// asLocal returns the context of a client in this process, which has every scope
+// unless mcp.stdio.token says who it is.
+func (s *Server) asLocal(ctx context.Context) (context.Context, error) {
+	verify, err := s.stdioToken(ctx)
+	if verify == nil {
+		return ctx, err
+	}
+	claims, err := verify(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return call.Assume(ctx, call.Identity{Subject: claims.Subject, Scopes: claims.Scopes, Claims: claims.All()}), nil
 }
 
 // describeAuth is the text of use://auth.

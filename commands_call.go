@@ -46,13 +46,17 @@ func (s *Server) connect(ctx context.Context, era string, options *mcp.ClientOpt
 	if wanted := protocol.EraOf(version); !protocol.Eras(s.cfg.MCP.Eras).Serves(wanted) {
 		return nil, fmt.Errorf("mcp.eras is %s: the %s era is not served", s.cfg.MCP.Eras, wanted)
 	}
-	if err := s.start(); err != nil {
+	if err := s.start(""); err != nil {
 		return nil, err
 	}
 	// The connection outlives ctx, so that a cancelled call ends as a call.
 	connected := context.WithoutCancel(ctx)
+	caller, err := s.asLocal(connected)
+	if err != nil {
+		return nil, errors.Join(err, s.Close(connected))
+	}
 	serverSide, clientSide := mcp.NewInMemoryTransports()
-	if _, err := s.mcp.Connect(connected, serverSide, nil); err != nil {
+	if _, err := s.mcp.Connect(caller, serverSide, nil); err != nil {
 		return nil, errors.Join(err, s.Close(connected))
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: s.info.Name + "-command", Version: s.info.Version}, options)

@@ -92,6 +92,12 @@ func buildTestServer(_ context.Context, cfg *testConfig) (*Server, error) {
 			call.Progress(1, 2, "half way")
 			return cfg.App.Greeting + " over " + call.Era(), nil
 		})
+	if cfg.WebServer.Auth.Enabled || cfg.MCP.Stdio.Token != "" {
+		AddTool(s, Tool{Name: "audit", Description: "Tells who calls.", Effect: ReadOnly(), Access: Access{Scopes: []string{"audit"}}},
+			func(_ context.Context, call *Call, _ struct{}) (string, error) {
+				return fmt.Sprint(call.Subject(), " ", call.Scopes()), nil
+			})
+	}
 	AddTool(s, Tool{Name: "fail", Description: "Fails.", Effect: ReadOnly()},
 		func(context.Context, *Call, struct{}) (string, error) { return "", Failf("out of paper") })
 	AddTool(s, Tool{Name: "erase", Title: "Erase", Description: "Erases.", Effect: Mutates(HighRisk, "everything is gone")},

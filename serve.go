@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/famcp/famcp/internal/runtime/auth"
+	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/front"
 	"github.com/famcp/famcp/internal/runtime/limits"
 	"github.com/famcp/famcp/internal/runtime/protocol"
@@ -23,45 +25,77 @@ import (
 const grace = 8 * time.Second
 
 // start makes the server ready to serve, once: registration faults stop it,
-// built-in entries fill what the project has not taken, workers begin.
-func (s *Server) start() error {
+// built-in entries fill what the project has not taken, workers begin. What HTTP
+// needs is made for HTTP only: others check no credentials, and desktop clients
+// start them where no key file is.
+func (s *Server) start(transport call.Transport) error {
 	s.starting.Lock()
 	defer s.starting.Unlock()
 	s.mu.Lock()
 	closed, serving, faults := s.closed, s.serving, errors.Join(s.faults...)
 	s.mu.Unlock()
+	byHTTP := transport == call.HTTP && s.front == nil
 	switch {
 	case closed:
 		return errors.New("the server is closed; make a new one")
-	case serving:
+	case serving && !byHTTP:
 		return nil
-	case faults != nil:
+	case !serving && faults != nil:
 		return faults
 	}
-	authenticator, err := s.startAuth()
-	if err != nil {
-		return err
+	var authenticator *auth.Authenticator
+	if byHTTP {
+		var err error
+		if authenticator, err = s.startAuth(); err != nil {
+			return err
+		}
 	}
-	s.addBuiltins()
-	if s.cfg.MCP.Debug.BuiltinTools {
-		s.addDebugTools()
+	if !serving {
+		s.addBuiltins()
+		if s.cfg.MCP.Debug.BuiltinTools {
+			s.addDebugTools()
+		}
+		if err := errors.Join(s.Err(), s.engine.CheckCompletions()); err != nil {
+			return err
+		}
+		s.engine.LogOverdue(context.Background())
 	}
-	if err := errors.Join(s.Err(), s.engine.CheckCompletions()); err != nil {
-		return err
-	}
-	s.engine.LogOverdue(context.Background())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Last added is outermost: a project's own middleware lies inside.
-	s.mcp.AddReceivingMiddleware(s.engine.Middleware)
+	if !serving { // before the front, which takes the server as it is
+		// Last added is outermost: a project's own middleware lies inside.
+		s.mcp.AddReceivingMiddleware(s.engine.Middleware)
+	}
+	if byHTTP {
+		f, err := s.newFront(authenticator)
+		if err != nil {
+			return err
+		}
+		s.front = f
+	}
+	if serving {
+		return nil
+	}
+	s.serving = true
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	for _, w := range s.workers {
+		s.running.Go(func() { s.work(ctx, w) })
+	}
+	return nil
+}
+
+// newFront returns what serves HTTP; authenticator is nil while authentication
+// is off.
+func (s *Server) newFront(authenticator *auth.Authenticator) (*front.Front, error) {
 	web := &s.cfg.WebServer
 	proxies, err := limits.NewProxies(web.TrustProxy, web.TrustedProxies)
 	if err != nil {
-		return fmt.Errorf("webServer.trustedProxies: %w", err)
+		return nil, fmt.Errorf("webServer.trustedProxies: %w", err)
 	}
 	routes, err := s.authRoutes(authenticator, &proxies)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config := front.Config{
 		Server: s.mcp, Calls: s.calls, Info: s.info.implementation(), ParamHeaders: s.engine.ParamHeaders,
@@ -74,17 +108,7 @@ func (s *Server) start() error {
 	if authenticator != nil {
 		config.Unclaimed, config.StepUp = authenticator.Unclaimed, authenticator.StepUp
 	}
-	f, err := front.New(config)
-	if err != nil {
-		return err
-	}
-	s.front, s.serving = f, true
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
-	for _, w := range s.workers {
-		s.running.Go(func() { s.work(ctx, w) })
-	}
-	return nil
+	return front.New(config)
 }
 
 func newLimits(m *MCPConfig) *limits.Limits {
@@ -111,7 +135,7 @@ func (s *Server) work(ctx context.Context, w task) {
 // It opens no listener: with webServer.metrics.listen set, nothing serves the
 // metrics. End with Close.
 func (s *Server) Handler() (http.Handler, error) {
-	if err := s.start(); err != nil {
+	if err := s.start(call.HTTP); err != nil {
 		return nil, err
 	}
 	return s.front, nil
@@ -230,17 +254,21 @@ func (s *Server) shut(ctx context.Context) (cut bool, err error) {
 	s.mu.Lock()
 	serving := s.serving && !s.closed
 	s.closed = true
-	stops, workers := slices.Clone(s.stops), len(s.workers)
+	stops, workers, web := slices.Clone(s.stops), len(s.workers), s.front
 	s.mu.Unlock()
 	if !serving {
 		return false, nil
 	}
-	s.front.Drain()
+	if web != nil {
+		web.Drain()
+	}
 	var ending sync.WaitGroup
 	if s.tasks != nil { // meanwhile: a client that waits for a task's result is a running call
 		ending.Go(func() { s.tasks.Close(ctx) })
 	}
-	cut = s.front.Close(ctx) != nil
+	if web != nil {
+		cut = web.Close(ctx) != nil
+	}
 	ending.Wait()
 	s.engine.Close()
 	s.cancel()

@@ -62,7 +62,7 @@ type Server struct {
 	engine *invoke.Engine
 	calls  *call.Table
 	tasks  *tasks.Manager // nil while tasks are off
-	tokens *token.Tokens  // nil where JWTs are not used
+	tokens *token.Tokens  // of HTTP; nil where JWTs are not used
 
 	registry *prometheus.Registry
 	metrics  *telemetry.Metrics  // nil while webServer.metrics.enabled is false
@@ -86,7 +86,7 @@ type Server struct {
 
 	serving bool
 	closed  bool
-	front   *front.Front
+	front   *front.Front       // nil while HTTP is not served
 	cancel  context.CancelFunc // of the workers
 	running sync.WaitGroup     // the workers
 }
@@ -116,6 +116,9 @@ func New(cfg *Config, info Info) (*Server, error) {
 	} else if !serverName.MatchString(info.Name) {
 		err = errors.Join(err, fmt.Errorf("famcp.Info: the name %q must match %s, because it is the scheme of the server's own resources", info.Name, serverName))
 	}
+	if err == nil {
+		err = checkTokens(full, info.Name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -128,9 +131,6 @@ func New(cfg *Config, info Info) (*Server, error) {
 	}
 	if m := &full.WebServer.Metrics; m.Enabled {
 		s.metrics = telemetry.NewMetrics(telemetry.MetricsConfig{Registry: s.registry, Process: m.IncludeProcessMetrics, AuthReasons: auth.Reasons()})
-	}
-	if s.tokens, err = newTokens(full, info, s); err != nil {
-		return nil, err
 	}
 	s.tasks = newTasks(full.MCP.Tasks, s.metrics, s.log)
 	if s.engine, err = newEngine(full, s.calls, s.tasks, s.metrics, s.log); err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
 	"github.com/famcp/famcp/internal/runtime/wire"
 )
@@ -17,10 +18,10 @@ func (s *Server) RunStdio(ctx context.Context) error {
 }
 
 func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	if err := s.start(); err != nil {
+	if err := s.start(call.Stdio); err != nil {
 		return err
 	}
-	authorize, err := s.stdioToken(ctx)
+	authorize, err := s.stdioCaller(ctx)
 	if err != nil {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()

@@ -37,6 +37,7 @@ func assumed(ctx context.Context, facts *call.Facts) bool {
 	id, ok := call.Assumed(ctx)
 	if ok {
 		facts.Subject, facts.Scopes, facts.AllScopes, facts.Authenticated = id.Subject, id.Scopes, false, true
+		facts.Claims = id.Claims
 	}
 	return ok
 }

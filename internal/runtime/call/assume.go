@@ -6,13 +6,14 @@ import "context"
 type Identity struct {
 	Subject string
 	Scopes  []string
+	Claims  map[string]any // not to be changed; nil for none
 }
 
 type identityKey struct{}
 
-// Assume returns a context for an HTTP request that shall count as coming from
-// id, whatever credentials it has. Tests act as a subject by it. A client
-// cannot: contexts are made in the server's process.
+// Assume returns a context for an HTTP request, or for a connection within this
+// process, that shall count as coming from id, whatever credentials it has. A
+// client cannot: contexts are made in the server's process.
 func Assume(ctx context.Context, id Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, id)
 }

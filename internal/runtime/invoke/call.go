@@ -66,7 +66,7 @@ func (e *Engine) newCall(ctx context.Context, method, name string, req mcp.Reque
 	}
 	c.version = versionOf(req)
 	if c.Facts == nil {
-		c.Facts = localFacts(method, protocol.EraOf(c.version))
+		c.Facts = localFacts(ctx, method, protocol.EraOf(c.version))
 	}
 	return c
 }
@@ -92,12 +92,16 @@ func progressToken(token any) any {
 }
 
 // localFacts are those of a request over a transport that is not ours, such
-// as the SDK's in-memory one in tests.
-func localFacts(method string, era protocol.Era) *call.Facts {
-	return &call.Facts{
+// as the SDK's in-memory one of commands and tests.
+func localFacts(ctx context.Context, method string, era protocol.Era) *call.Facts {
+	f := &call.Facts{
 		RequestID: call.NewRequestID(), Method: method, Era: era,
 		Subject: "local", AllScopes: true, CanAsk: true,
 	}
+	if id, ok := call.Assumed(ctx); ok {
+		f.Subject, f.Scopes, f.AllScopes, f.Claims, f.Authenticated = id.Subject, id.Scopes, false, id.Claims, true
+	}
+	return f
 }
 
 // versionOf returns the revision a request is served in.

@@ -104,15 +104,15 @@ func (e *Engine) takeFacts(ctx context.Context, method string, req mcp.Request) 
 			}
 			// The transport gave the request up in the meantime: nobody waits
 			// for an answer, and nothing is known that could be allowed.
-			facts := localFacts(method, protocol.EraOf(versionOf(req)))
-			facts.AllScopes, facts.CanAsk = false, false
+			facts := localFacts(ctx, method, protocol.EraOf(versionOf(req)))
+			facts.Scopes, facts.AllScopes, facts.Authenticated, facts.CanAsk = nil, false, false, false
 			return facts
 		}
 	}
 	if facts := call.FromContext(ctx); facts != nil {
 		return facts
 	}
-	return localFacts(method, protocol.EraOf(versionOf(req)))
+	return localFacts(ctx, method, protocol.EraOf(versionOf(req)))
 }
 
 func withoutKey(h http.Header) http.Header {

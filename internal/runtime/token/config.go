@@ -22,6 +22,13 @@ const (
 	defaultTTL      = 30 * time.Minute
 )
 
+// Check says what [New] would refuse in cfg before it reads a file: joined
+// errors, each a [*ConfigError].
+func Check(cfg Config) error {
+	_, err := complete(cfg)
+	return err
+}
+
 // complete fills in defaults and refuses what must not start.
 func complete(cfg Config) (Config, error) {
 	var errs []error
