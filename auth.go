@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -66,8 +67,10 @@ func (s *Server) Authenticate(check func(context.Context, *http.Request) (Identi
 // publicURL is where clients reach the server: the one source of resource,
 // resource_metadata and issuer.
 func (c *Config) publicURL() string {
-	if url := strings.TrimSuffix(c.WebServer.PublicURL, "/"); url != "" {
-		return url
+	if u, err := url.Parse(c.WebServer.PublicURL); err == nil && u.Host != "" {
+		// Clients compare it byte for byte, and so does a token's audience.
+		u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+		return strings.TrimSuffix(u.String(), "/")
 	}
 	return "http://" + net.JoinHostPort("localhost", strconv.Itoa(c.WebServer.Port))
 }
@@ -150,7 +153,7 @@ func (s *Server) startAuth() (*auth.Authenticator, error) {
 	s.tokens = tokens
 	config := auth.Config{
 		Realm: s.info.Name, Tokens: s.tokens, User: cfg.Basic.Username, Password: cfg.Basic.Password.Reveal(), Own: s.validator,
-		AnonymousDiscovery: cfg.AnonymousDiscovery, MaxFailures: cfg.Failures.MaxPerAddress, Failed: s.metrics.AuthFailure, Logger: s.log,
+		Revoked: cfg.Revoked.Users, AnonymousDiscovery: cfg.AnonymousDiscovery, MaxFailures: cfg.Failures.MaxPerAddress, Failed: s.metrics.AuthFailure, Logger: s.log,
 	}
 	for _, permanent := range cfg.PermanentServerTokens {
 		config.Permanent = append(config.Permanent, permanent.Reveal())

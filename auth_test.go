@@ -1,6 +1,7 @@
 package famcp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -685,4 +687,84 @@ func newRemote(t *testing.T, keys string) *guarded {
 		_ = s.Close(context.Background())
 	})
 	return &guarded{Server: s, t: t, url: web.URL}
+}
+
+// TestBatchesAskOnce who calls, and one element's panic is its own.
+func TestBatchesAskOnce(t *testing.T) {
+	var asked atomic.Int64
+	g := newGuarded(t, nil, func(s *famcp.Server) {
+		s.Authenticate(func(_ context.Context, r *http.Request) (famcp.Identity, error) {
+			if r.Header.Get("X-Api-Key") == "" {
+				return famcp.Identity{}, famcp.ErrNoCredentials
+			}
+			asked.Add(1)
+			r.Header.Set("X-Seen", "yes") // of a request of its own
+			return famcp.Identity{Subject: "robot"}, nil
+		})
+	})
+	const key = "X-Api-Key: good"
+	r := g.do("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, key)
+	id := r.header.Get("Mcp-Session-Id")
+	g.do("POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, key, "Mcp-Session-Id: "+id)
+	asked.Store(0)
+	batch := "[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":NUMBER,"method":"tools/list"},`, 20), ",") + "]"
+	for n := 0; strings.Contains(batch, "NUMBER"); n++ {
+		batch = strings.Replace(batch, "NUMBER", strconv.Itoa(n), 1)
+	}
+	if r := g.do("POST", "/mcp", batch, key, "Mcp-Session-Id: "+id); r.status != 200 || strings.Count(r.body, `"result"`) != 20 {
+		t.Errorf("got %d %s", r.status, r.body)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the validator was asked %d times", n)
+	}
+}
+
+// TestGuessingPasswords ends at the limit, even with the right one.
+func TestGuessingPasswords(t *testing.T) {
+	g := newGuarded(t, func(c *famcp.Config) { c.WebServer.Auth.Failures.MaxPerAddress = 3 }, nil)
+	for range 3 {
+		g.modern("tools/list", "", basicAuth("operator", "guess"))
+	}
+	if r := g.modern("tools/list", "", basicAuth("operator", "correct horse battery")); r.status != 429 {
+		t.Errorf("the right password after too many wrong ones: got %d", r.status)
+	}
+	if r := g.modern("tools/list", "", bearer(g.jwt(token.Grant{}))); r.status != 200 {
+		t.Errorf("a token: got %d", r.status)
+	}
+}
+
+// TestRevokedIsFinal: a project's own validator does not let a revoked caller
+// in, and is not asked about a revoked token, whatever else that lacks.
+func TestRevokedIsFinal(t *testing.T) {
+	g := newGuarded(t, func(c *famcp.Config) { c.WebServer.Auth.Revoked.Users = []string{"mallory"} }, func(s *famcp.Server) {
+		s.Authenticate(func(_ context.Context, r *http.Request) (famcp.Identity, error) {
+			if r.Header.Get("Authorization") != "" {
+				return famcp.Identity{Subject: "anybody"}, nil
+			}
+			return famcp.Identity{Subject: "mallory"}, nil
+		})
+	})
+	for name, headers := range map[string][]string{
+		"by the validator":        nil,
+		"with a foreign audience": {bearer(g.jwt(token.Grant{Subject: "mallory", Audience: []string{"other"}}))},
+	} {
+		if r := g.modern("tools/list", "", headers...); r.status != 401 || !strings.Contains(r.body, "revoked") {
+			t.Errorf("%s: got %d %s", name, r.status, r.body)
+		}
+	}
+}
+
+// TestAddressWithoutPath is no way to anything.
+func TestAddressWithoutPath(t *testing.T) {
+	g := newGuarded(t, nil, nil)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(g.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET http://localhost HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	answer, err := io.ReadAll(conn)
+	if err != nil || !bytes.Contains(answer, []byte(" 404 ")) {
+		t.Errorf("got %s, %v", answer, err)
+	}
 }

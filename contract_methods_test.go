@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -236,7 +237,7 @@ func TestContractState(t *testing.T) {
 	s := newServer(t, nil)
 	famcp.AddTool(s, reader("ask"), func(_ context.Context, c *famcp.Call, _ nothing) (string, error) {
 		yes, err := c.Confirm("sure", "Sure?")
-		return fmt.Sprint(yes), err
+		return strconv.FormatBool(yes), err
 	})
 	base := famcptest.Connect(t, s, famcptest.Modern)
 	body := func(more string) string {

@@ -3,6 +3,7 @@ package famcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -173,7 +174,7 @@ func debugError(ctx context.Context, _ *Call, in debugInput) (debugBroken, error
 	case "bad_output":
 		return none, nil
 	}
-	return none, fmt.Errorf("a debug tool was asked for an internal error")
+	return none, errors.New("a debug tool was asked for an internal error")
 }
 
 func debugProgress(ctx context.Context, call *Call, in debugInput) (string, error) {

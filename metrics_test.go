@@ -144,7 +144,7 @@ func TestMetrics(t *testing.T) {
 		callModern(t, url, tool)
 	}
 	open := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
-	res, err := http.Post(url+"/mcp", "application/json", open) //nolint:noctx // the server is ours
+	res, err := http.Post(url+"/mcp", "application/json", open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestMetricsListener(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if _, err := net.Dial("tcp", own); err == nil { //nolint:noctx // refused at once
+	if _, err := net.Dial("tcp", own); err == nil {
 		t.Error("the listener is still open")
 	}
 }

@@ -3,6 +3,7 @@ package famcp_test
 import (
 	"context"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -50,11 +51,11 @@ func TestRootsAreCached(t *testing.T) {
 	s := newServer(t, nil)
 	famcp.AddTool(s, reader("roots"), func(_ context.Context, c *famcp.Call, _ nothing) (string, error) {
 		roots, err := c.Roots("roots")
-		text := ""
+		var text strings.Builder
 		for _, r := range roots {
-			text += r.URI + " "
+			text.WriteString(r.URI + " ")
 		}
-		return text, err
+		return text.String(), err
 	})
 	handler, err := s.Handler()
 	if err != nil {

@@ -27,7 +27,7 @@ func Relax(_ call.Testing, s *Server) {
 // ServeStreams serves one client on in and out as RunStdio does on standard
 // input and output, for package famcptest. Other modules cannot make its
 // argument.
-func ServeStreams(_ call.Testing, s *Server, ctx context.Context, in io.Reader, out io.Writer) error {
+func ServeStreams(ctx context.Context, _ call.Testing, s *Server, in io.Reader, out io.Writer) error {
 	return s.serveStdio(ctx, in, out)
 }
 

@@ -1,6 +1,7 @@
 package famcp
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,7 +29,7 @@ const (
 // the connection can be used again, and leaves closing it to the caller.
 func FromResponse(res *http.Response) error {
 	if res == nil {
-		return fmt.Errorf("famcp.FromResponse: there is no response")
+		return errors.New("famcp.FromResponse: there is no response")
 	}
 	if res.StatusCode < 400 {
 		return nil

@@ -32,7 +32,7 @@ func ConnectStdio(t testing.TB, s *famcp.Server, revision string) *Client {
 	p := &pipes{out: toServer, open: map[string]*inbox{}}
 	ended := make(chan error, 1)
 	go func() {
-		err := famcp.ServeStreams(call.Testing{}, s, context.Background(), in, out)
+		err := famcp.ServeStreams(context.Background(), call.Testing{}, s, in, out)
 		_ = out.Close()
 		ended <- err
 	}()

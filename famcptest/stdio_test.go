@@ -2,7 +2,7 @@ package famcptest_test
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/famcp/famcp"
@@ -31,7 +31,7 @@ func TestConnectStdio(t *testing.T) {
 			})
 			famcp.AddTool(s, tool("ask"), func(_ context.Context, c *famcp.Call, _ struct{}) (string, error) {
 				yes, err := c.Confirm("sure", "Sure?")
-				return fmt.Sprint(yes), err
+				return strconv.FormatBool(yes), err
 			})
 			famcp.AddTool(s, tool("fail"), func(context.Context, *famcp.Call, struct{}) (string, error) {
 				return "", famcp.Failf("no\nluck")

@@ -98,7 +98,7 @@ func TestAttacks(t *testing.T) {
 			t.Fatalf("%s ended the process:\n%s", a.name, v.stderr.tail())
 		}
 		var after int64
-		goroutines := 0
+		var goroutines int
 		limit := int64(slack)
 		if a.kept != nil {
 			limit += a.kept(size)

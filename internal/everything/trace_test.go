@@ -72,7 +72,7 @@ func (s *recorded) SetStatus(c codes.Code, m string) {
 
 func (s *recorded) SetAttributes(kv ...attribute.KeyValue) {
 	for _, a := range kv {
-		s.attrs[string(a.Key)] = a.Value.Emit()
+		s.attrs[string(a.Key)] = a.Value.String()
 	}
 }
 

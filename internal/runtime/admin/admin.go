@@ -131,7 +131,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) bool {
 	d.UseNumber()
 	err := d.Decode(v)
 	if err == nil {
-		if _, more := d.Token(); more != io.EOF { //nolint:errorlint // the decoder returns it as it is
+		if _, more := d.Token(); more != io.EOF {
 			err = errors.New("more than one value")
 		}
 	}

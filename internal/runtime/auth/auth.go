@@ -93,6 +93,8 @@ type Config struct {
 	// where none is served.
 	Metadata string
 
+	Revoked []string // subjects that are let in by nothing
+
 	AnonymousDiscovery bool // lets callers without credentials find out what is here
 
 	MaxFailures int                 // of an address in a minute; more are refused with 429. 0 is without limit
@@ -105,6 +107,7 @@ type Config struct {
 type Authenticator struct {
 	cfg        Config
 	permanent  []permanent
+	revoked    map[string]bool
 	failures   *limits.Limits
 	challenges []string // WWW-Authenticate without an error
 }
@@ -124,9 +127,12 @@ func New(cfg Config) *Authenticator {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	a := &Authenticator{cfg: cfg, failures: limits.New(limits.Config{
+	a := &Authenticator{cfg: cfg, revoked: map[string]bool{}, failures: limits.New(limits.Config{
 		MaxRequests: cfg.MaxFailures, Window: time.Minute, ByAddress: true,
 	})}
+	for _, subject := range cfg.Revoked {
+		a.revoked[subject] = true
+	}
 	for _, text := range cfg.Permanent {
 		digest := sha256.Sum256([]byte(text))
 		// A part of the digest tells tokens apart, and nothing of the token.
@@ -288,7 +294,15 @@ func (a *Authenticator) Operator(user, password string) bool {
 // facts, or refuses. Facts of a caller without credentials who may look around
 // grant nothing.
 func (a *Authenticator) Authorize(ctx context.Context, r *http.Request, facts *call.Facts, m *protocol.Message) *front.Refusal {
+	if retry, full := a.failures.Full(facts); full && isBasic(r) {
+		// A password can be guessed, so beyond the limit none is looked at. A
+		// token cannot, and a valid one is never kept out.
+		return tooManyFailures(retry)
+	}
 	id, f := a.identify(ctx, r, facts.Address)
+	if f == nil && a.revoked[id.Subject] {
+		f = bad(string(token.ReasonRevoked), "the caller's access was revoked", nil)
+	}
 	if f == nil {
 		facts.Subject, facts.Scopes, facts.AllScopes = id.Subject, id.Scopes, id.AllScopes
 		facts.Claims, facts.Authenticated, facts.Expires = id.Claims, true, id.Expires
@@ -325,7 +339,7 @@ func (a *Authenticator) refuse(ctx context.Context, facts *call.Facts, f *failur
 	a.cfg.Failed(f.reason)
 	a.cfg.Logger.InfoContext(ctx, "authentication failed", "reason", f.reason, "address", facts.Address, "requestId", facts.RequestID, "error", f.cause)
 	if retry, ok := a.failures.Request(facts); !ok {
-		return front.TooMany("too many failed authentications from this address", "webServer.auth.failures.maxPerAddress", retry)
+		return tooManyFailures(retry)
 	}
 	if f.forbidden {
 		x.Status, x.Header = http.StatusForbidden, nil
@@ -333,6 +347,15 @@ func (a *Authenticator) refuse(ctx context.Context, facts *call.Facts, f *failur
 	}
 	x.Header = http.Header{"Www-Authenticate": a.challenge(`, error="invalid_token"`)}
 	return x
+}
+
+func tooManyFailures(retry time.Duration) *front.Refusal {
+	return front.TooMany("too many failed authentications from this address", "webServer.auth.failures.maxPerAddress", retry)
+}
+
+func isBasic(r *http.Request) bool {
+	scheme, _, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	return strings.EqualFold(scheme, "basic")
 }
 
 // StepUp is the challenge of a caller who lacks scopes: all that it has and all

@@ -85,6 +85,12 @@ type Slot interface {
 	Release()
 }
 
+// As makes the request one of the caller that other facts are about.
+func (f *Facts) As(caller *Facts) {
+	f.Subject, f.Scopes, f.AllScopes = caller.Subject, caller.Scopes, caller.AllScopes
+	f.Claims, f.Authenticated, f.Expires = caller.Claims, caller.Authenticated, caller.Expires
+}
+
 // Anonymous reports whether the caller has no credentials where others have
 // some: it may look around, and sees what is public.
 func (f *Facts) Anonymous() bool { return !f.Authenticated && !f.AllScopes }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/famcp/famcp/internal/runtime/call"
 	"github.com/famcp/famcp/internal/runtime/protocol"
 )
 
@@ -30,14 +31,15 @@ func (f *Front) serveBatch(p *request, s *session) {
 		return
 	}
 	// Once for all: for a caller who is not let in nothing in it is looked at.
-	if !f.authorize(p.w, p.r, s, f.facts(p.r, protocol.EraLegacy, &protocol.Message{}), nil) {
+	caller := f.facts(p.r, protocol.EraLegacy, &protocol.Message{})
+	if !f.authorize(p.w, p.r, s, caller, nil) {
 		return
 	}
 	answers := make([]json.RawMessage, len(elements))
 	limited := make([]http.Header, len(elements))
 	var wg sync.WaitGroup
 	for i, body := range elements {
-		wg.Go(func() { answers[i], limited[i] = f.serveElement(p, s, body) })
+		wg.Go(func() { answers[i], limited[i] = f.serveElement(p, s, caller, body) })
 	}
 	wg.Wait()
 	for _, h := range limited { // those of one caller, so they hardly differ
@@ -65,14 +67,21 @@ func (f *Front) serveBatch(p *request, s *session) {
 }
 
 // serveElement returns the answer to one message of a batch, or nil, and the
-// headers of its refusal.
-func (f *Front) serveElement(p *request, s *session, body []byte) (json.RawMessage, http.Header) {
+// headers of its refusal. It runs in a goroutine of its own, so a panic is
+// answered here.
+func (f *Front) serveElement(p *request, s *session, caller *call.Facts, body []byte) (answer json.RawMessage, limited http.Header) {
 	requestID := p.r.Header.Get(protocol.HeaderRequestID)
 	refused := func(id json.RawMessage, x *Refusal) (json.RawMessage, http.Header) {
 		x.Data.RequestID = requestID
 		return protocol.ErrorResponse(id, x.Code, x.Message, x.Data), x.Header
 	}
 	m, err := protocol.Parse(body)
+	defer func() {
+		if v := recover(); v != nil {
+			f.reportPanic(v, requestID)
+			answer, limited = refused(m.ID, &Refusal{Code: protocol.CodeInternal, Message: "internal error"})
+		}
+	}()
 	if err != nil {
 		return refused(m.ID, &Refusal{Code: protocol.CodeInvalidRequest, Message: err.Error()})
 	}
@@ -81,7 +90,14 @@ func (f *Front) serveElement(p *request, s *session, body []byte) (json.RawMessa
 	}
 	facts := f.facts(p.r, protocol.EraLegacy, m)
 	facts.CanAsk = false
-	if x := f.admit(p.r, s, facts, m); x != nil {
+	var x *Refusal
+	if caller.Anonymous() { // what it may do differs by message
+		x = f.admit(p.r.Clone(p.r.Context()), s, facts, m)
+	} else {
+		facts.As(caller)
+		x = f.count(facts, m)
+	}
+	if x != nil {
 		if m.Kind != protocol.Request {
 			return nil, nil
 		}

@@ -25,6 +25,11 @@ func (f *Front) admit(r *http.Request, s *session, facts *call.Facts, m *protoco
 			return refusal
 		}
 	}
+	return f.count(facts, m)
+}
+
+// count counts a request and gives it the slot that it needs.
+func (f *Front) count(facts *call.Facts, m *protocol.Message) *Refusal {
 	if m == nil || m.Kind != protocol.Request {
 		return nil
 	}

@@ -41,10 +41,10 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !f.guard(w, r) {
 		return
 	}
-	switch r.URL.Path {
-	case Path:
+	switch path := r.URL.Path; {
+	case path == Path:
 		f.serveMCP(w, r)
-	case f.cfg.MetricsPath:
+	case path != "" && path == f.cfg.MetricsPath:
 		f.serveMetrics(w, r)
 	default:
 		f.serveRoute(w, r)
@@ -62,12 +62,16 @@ func (f *Front) recover(w http.ResponseWriter, requestID string) {
 	if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares this value
 		panic(p)
 	}
-	f.cfg.Metrics.Panic()
-	f.log.Error("panic while serving a request", "panic", fmt.Sprint(p), "requestId", requestID, "stack", string(debug.Stack()))
+	f.reportPanic(p, requestID)
 	if rw, ok := w.(*routeWriter); ok && rw.begun {
 		panic(http.ErrAbortHandler)
 	}
 	f.refuse(w, nil, Refusal{Code: protocol.CodeInternal, Message: "internal error"})
+}
+
+func (f *Front) reportPanic(p any, requestID string) {
+	f.cfg.Metrics.Panic()
+	f.log.Error("panic while serving a request", "panic", fmt.Sprint(p), "requestId", requestID, "stack", string(debug.Stack()))
 }
 
 // refuse answers with a JSON-RPC error.

@@ -57,11 +57,24 @@ func (l *Limits) Request(f *call.Facts) (retry time.Duration, ok bool) {
 	if l == nil || l.requests.limit == 0 {
 		return 0, true
 	}
-	k := l.caller(f)
-	if l.byAddress && f.Address.IsValid() {
-		k = l.network(f.Address)
+	return l.requests.take(l.counted(f), time.Now())
+}
+
+// Full reports whether the next [Limits.Request] of a caller would be refused,
+// and for how long.
+func (l *Limits) Full(f *call.Facts) (retry time.Duration, full bool) {
+	if l == nil || l.requests.limit == 0 {
+		return 0, false
 	}
-	return l.requests.take(k, time.Now())
+	return l.requests.full(l.counted(f), time.Now())
+}
+
+// counted is who a request of f is counted for.
+func (l *Limits) counted(f *call.Facts) key {
+	if l.byAddress && f.Address.IsValid() {
+		return l.network(f.Address)
+	}
+	return l.caller(f)
 }
 
 // Call gives a request its slot, for [call.Facts.Release] to give back.

@@ -31,19 +31,31 @@ type rate struct {
 func (r *rate) take(k key, at time.Time) (retry time.Duration, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	age := r.slide(at)
-	own := k
-	used, known := r.now[k]
-	if !known && len(r.now) >= maxKeys {
-		k %= shared
-		used = r.now[k]
-	}
-	before := max(r.last[own], r.last[k])
-	if wait := r.wait(used, before, age); wait > 0 {
+	counter, wait := r.look(k, at)
+	if wait > 0 {
 		return wait, false
 	}
-	r.now[k] = used + 1
+	r.now[counter]++
 	return 0, true
+}
+
+// full is take that takes nothing.
+func (r *rate) full(k key, at time.Time) (retry time.Duration, full bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, wait := r.look(k, at)
+	return wait, wait > 0
+}
+
+// look returns the counter of a caller, and how long it takes until one more
+// request fits. r.mu is held.
+func (r *rate) look(k key, at time.Time) (counter key, wait time.Duration) {
+	age := r.slide(at)
+	counter = k
+	if _, known := r.now[k]; !known && len(r.now) >= maxKeys {
+		counter %= shared
+	}
+	return counter, r.wait(r.now[counter], max(r.last[k], r.last[counter]), age)
 }
 
 // slide opens the window that at lies in and returns how old that is.

@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -216,7 +217,7 @@ func TestDocumentsBounded(t *testing.T) {
 	for range maxFetches {
 		d.slots <- struct{}{}
 	}
-	if _, err := d.client(t.Context(), "https://client.test/new"); err != errBusy {
+	if _, err := d.client(t.Context(), "https://client.test/new"); !errors.Is(err, errBusy) {
 		t.Errorf("%v, want %v", err, errBusy)
 	}
 }
@@ -234,7 +235,7 @@ func TestCacheAge(t *testing.T) {
 
 func TestReadable(t *testing.T) {
 	for text, want := range map[string]string{
-		" An\napp ":              "An app",
+		"\tAn\napp\t":            "An app",
 		"safe\u202egpj.exe":      "safe gpj.exe",
 		"\x00\x1b[31m":           "[31m",
 		strings.Repeat("é", 200): strings.Repeat("é", maxClientName) + "…",

@@ -124,7 +124,15 @@ func (p *provider) serveAuthorize(w http.ResponseWriter, r *http.Request) {
 // for somebody else.
 func isLocal(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && peer.Addr().Unmap().IsLoopback() && r.Header["X-Forwarded-For"] == nil && r.Header["Forwarded"] == nil
+	if err != nil || !peer.Addr().Unmap().IsLoopback() {
+		return false
+	}
+	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "X-Real-Ip", "Via"} {
+		if r.Header[name] != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // admit counts a request of its address.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -280,7 +281,7 @@ func TestTogether(t *testing.T) {
 		wg.Go(func() {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			defer cancel(nil)
-			r, err := m.Start(ctx, Spec{Subject: fmt.Sprint(i), Cancel: cancel})
+			r, err := m.Start(ctx, Spec{Subject: strconv.Itoa(i), Cancel: cancel})
 			if err != nil {
 				t.Error(err)
 				return
@@ -301,7 +302,7 @@ func TestTogether(t *testing.T) {
 			for round := range 5 {
 				questions := map[string]json.RawMessage{}
 				for k := range 3 {
-					questions[fmt.Sprint(k)] = json.RawMessage(fmt.Sprintf(`"%d %d %d"`, i, round, k))
+					questions[strconv.Itoa(k)] = json.RawMessage(fmt.Sprintf(`"%d %d %d"`, i, round, k))
 				}
 				answers, err := r.Ask(ctx, questions)
 				if err != nil {

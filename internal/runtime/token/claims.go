@@ -259,9 +259,16 @@ func numericDate(v any) (time.Time, bool) {
 }
 
 // problems says all that keeps a token with these claims from being accepted at
-// the time now, most telling first.
+// the time now, most telling first: revoked is final, whatever else there is.
 func (t *Tokens) problems(c *Claims, facts Facts, now time.Time) []*Error {
-	found := timeProblems(c, t.cfg.Skew, now)
+	var found []*Error
+	_, byID := t.revokedID[c.ID]
+	_, byUser := t.revokedSubject[c.Subject]
+	_, byToken := t.revokedToken[c.token]
+	if byID && c.ID != "" || byUser || byToken {
+		found = append(found, fail(ReasonRevoked, "the token was revoked"))
+	}
+	found = append(found, timeProblems(c, t.cfg.Skew, now)...)
 	if !slices.ContainsFunc(c.Audience, func(aud string) bool { return aud != "" && contains(t.audiences, aud) }) {
 		found = append(found, fail(ReasonAudience, "the token was made for another audience"))
 	}
@@ -273,12 +280,6 @@ func (t *Tokens) problems(c *Claims, facts Facts, now time.Time) []*Error {
 	}
 	if t.cfg.CheckIP && c.hasIP && !allowsIP(c.IPs, facts.IP) {
 		found = append(found, fail(ReasonIP, "the token may not be used from this address"))
-	}
-	_, byID := t.revokedID[c.ID]
-	_, byUser := t.revokedSubject[c.Subject]
-	_, byToken := t.revokedToken[c.token]
-	if byID && c.ID != "" || byUser || byToken {
-		found = append(found, fail(ReasonRevoked, "the token was revoked"))
 	}
 	return found
 }

@@ -297,7 +297,7 @@ func TestInspect(t *testing.T) {
 		{
 			"much is wrong", bySecret(t, object{"sub": "eve", "exp": nil, "nbf": now.Add(time.Hour).Unix(), "aud": "x"}),
 			[]Reason{ReasonExpired, ReasonNotYetValid},
-			[]Reason{ReasonExpired, ReasonNotYetValid, ReasonAudience, ReasonRevoked},
+			[]Reason{ReasonRevoked, ReasonExpired, ReasonNotYetValid, ReasonAudience},
 		},
 		{"of another mode", by(t, ecKey(), "", nil), nil, []Reason{ReasonAlgorithm}},
 	}
