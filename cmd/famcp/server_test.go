@@ -433,10 +433,20 @@ func (p project) testAuthSettings(t *testing.T) {
 		want      string
 	}{
 		{"nobody could get in, HTTP", "http", p.dir, "WS_AUTH_ENABLED=true", 1, "webServer.auth.enabled"},
-		{"nobody could get in, stdio", "stdio", p.dir, "WS_AUTH_ENABLED=true", 1, "webServer.auth.enabled"},
-		{"credentials in a variable, and off", "stdio", p.dir, "WS_SERVER_TOKENS=" + secret, 0, "authentication is configured and off"},
-		{"credentials in a file, and off", "stdio", dir, "", 0, "authentication is configured and off"},
+		{"nobody could get in, stdio, which asks for no credentials", "stdio", p.dir, "WS_AUTH_ENABLED=true", 0, ""},
+		{"credentials in a variable, and off", "http", p.dir, "WS_SERVER_TOKENS=" + secret, 1, "authentication is configured and off"},
+		{"credentials in a file, and off", "http", dir, "", 1, "authentication is configured and off"},
 		{"a weak secret", "http", p.dir, "WS_TOKEN_ENCRYPT_KEY=" + secret[:20], 1, "webServer.auth.jwtToken.encryptKey"},
+	}
+	// A server that gets as far as listening ends there: the port is taken.
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -444,7 +454,7 @@ func (p project) testAuthSettings(t *testing.T) {
 			defer cancel()
 			c := p.command(ctx, p.binary, tt.transport) // whose standard input is at its end
 			c.Dir = tt.dir
-			c.Env = append(c.Env, "WS_PORT="+freePort(t), tt.env)
+			c.Env = append(c.Env, "WS_PORT="+port, tt.env)
 			if strings.HasPrefix(tt.env, "WS_TOKEN") {
 				c.Env = append(c.Env, "WS_AUTH_ENABLED=true")
 			}

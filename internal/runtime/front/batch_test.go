@@ -24,7 +24,7 @@ func TestPanicInABatch(t *testing.T) {
 	}).serve(t)
 	session := newSession(t, url, "2025-03-26")
 	a := send(t, "POST", url+Path, "["+legacyRequest("3", "ping", "")+","+legacyRequest("4", "tools/list", "")+"]", session)
-	if a.status != 200 || !strings.Contains(string(a.body), `"id":3,"error":{"code":-32603`) || !strings.Contains(string(a.body), `"id":4,"result"`) {
+	if a.status != 200 || !strings.Contains(a.body, `"id":3,"error":{"code":-32603`) || !strings.Contains(a.body, `"id":4,"result"`) {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
 }
