@@ -212,7 +212,7 @@ type BasicConfig struct {
 
 // FailuresConfig is the section webServer.auth.failures.
 type FailuresConfig struct {
-	MaxPerAddress int `yaml:"maxPerAddress" default:"30" min:"0" doc:"Failed authentications an address may make in a minute; more are refused with 429, valid credentials never. 0 is no limit."`
+	MaxPerAddress int `yaml:"maxPerAddress" default:"30" min:"0" doc:"Failed authentications an address may make in a minute; more are refused with 429, a valid token never. 0 is no limit."`
 }
 
 // RevokedConfig is the section webServer.auth.revoked.
